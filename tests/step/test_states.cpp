@@ -255,7 +255,97 @@ TEST_CASE("an adapter on a head that is the embedding's matrix is a layer of its
   j.model.tied = true;
   j.hardware.gpus_per_node = 2;
   j.sharding = {.kind = sharding_kind::fsdp2};
-  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("adapter.targets must be without lm_head"), job_error);
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("under FSDP or ZeRO's stage 3 by this version: adapter.targets must be without lm_head"), job_error);
+  j.sharding = {};
+  j.parallel.pipeline = 2;
+  j.parallel.schedule = schedule::naive;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("or parallel.pipeline 1; pipeline (found 2)"), job_error);
+}
+
+// Rank 64 beside Qwen2.5-0.5B in bf16. LitGPT's GPT has a matrix of its own for lm_head, whatever the checkpoint tied (litgpt model.py GPT.__init__). A
+// sequence classifier has one score of 896 features in its place (transformers AutoModelForSequenceClassification), and an embedding model nothing.
+TEST_CASE("an adapter of a head counts once where a framework unties it, and not at all where a method takes it away") {
+  constexpr std::int64_t queries = 24 * 64 * (896 + 896), words = 64 * (896 + 151'936), score = 64 * (896 + 1);
+  struct method {
+    profile of;
+    objective trains;
+    std::int64_t head;
+  };
+  const auto kind = [](objective_kind k, method_code code = method_code::unset) { return objective{.kind = k, .code = code}; };
+  const method methods[] = {
+      {frameworks::hf_trainer, {}, words},
+      {frameworks::litgpt_202410, {}, words},
+      {frameworks::hf_trainer, kind(objective_kind::reward), score},
+      {frameworks::hf_trainer, kind(objective_kind::classification), score},
+      {frameworks::hf_trainer, kind(objective_kind::embedding, method_code::ms_swift), 0},
+  };
+  for (const auto& m : methods) {
+    job j;
+    j.model = models::qwen2_5_0_5b;
+    j.framework = m.of;
+    j.objective = m.trains;
+    j.hardware = {.gpu = gpus::h100_sxm_80gb};
+    j.precision = precisions::bf16;
+    j.batch = {.micro = 1, .sequence = 512};
+    j.adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = {module::q_proj}, .format = formats::bf16, .base = formats::bf16};
+    CAPTURE(m.of.label);
+    CAPTURE(static_cast<int>(m.trains.kind));
+    const auto loaded = [&] { return replay(j).ranks[0].at_phase[static_cast<std::size_t>(phase::load)][row::adapters].count(); };
+    const auto updated = [&] {  // what the time of an update is made of
+      const auto s = settle(j);
+      const auto c = detail::cost_scene_of(s, rates_of(*s.on));
+      return detail::parameters_of(c, weights_of(s.model), 1.0);
+    };
+    const auto plain = states(j);
+    const auto loaded_plain = loaded();
+    const auto updated_plain = updated();
+    CHECK(plain.adapters.count() == queries);
+    CHECK(updated_plain.trained == queries);
+    CHECK(updated_plain.tensors == 48);
+    const auto seconds = cost(j).optimizer.value;
+    j.adapter.targets = {module::q_proj, module::head};
+    const auto with = states(j);
+    CHECK(with.adapters.count() == queries + m.head);
+    CHECK(with.gpu[row::adapters].count() - plain.gpu[row::adapters].count() >= 2 * m.head);
+    CHECK(with.gpu[row::adapters].count() - plain.gpu[row::adapters].count() < 2 * m.head + 1024);  // two tensors, rounded to 512
+    CHECK(with.total == plain.total);
+    CHECK(loaded() - loaded_plain == (with.gpu[row::adapters] - plain.gpu[row::adapters]).count());
+    CHECK(updated().trained == queries + m.head);
+    CHECK(updated().tensors == (m.head > 0 ? 50 : 48));
+    CHECK((cost(j).optimizer.value > seconds) == (m.head > 0));
+  }
+}
+
+TEST_CASE("a saved copy of a tied head is a second matrix; of a score, or of a head that is untied, it is a copy beside the original") {
+  constexpr std::int64_t words = 151'936 * 896, score = 896;
+  struct method {
+    profile of;
+    objective trains;
+    std::int64_t copied, frozen;
+  };
+  const method methods[] = {
+      {frameworks::hf_trainer, {}, words, 0},
+      {frameworks::litgpt_202410, {}, words, words},
+      {frameworks::hf_trainer, {.kind = objective_kind::classification}, score, score},
+  };
+  for (const auto& m : methods) {
+    job j;
+    j.model = models::qwen2_5_0_5b;
+    j.framework = m.of;
+    j.objective = m.trains;
+    j.hardware = {.gpu = gpus::h100_sxm_80gb};
+    j.precision = precisions::bf16;
+    j.batch = {.micro = 1, .sequence = 512};
+    j.adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = {module::q_proj}, .format = formats::bf16, .base = formats::bf16, .modules_to_save = {module::head}};
+    CAPTURE(m.of.label);
+    const auto r = states(j);
+    CHECK(r.trained.count() - r.adapters.count() == m.copied);
+    // Qwen2.5-0.5B without a head: 494,032,768 parameters.
+    CHECK(r.total.count() == 494'032'768 + m.frozen);
+    const auto rounding = r.gpu[row::model_parameters].count() - 2 * (494'032'768 + m.copied + m.frozen);
+    CHECK(rounding >= 0);
+    CHECK(rounding < 300 * 512);  // of 290 tensors and the head's
+  }
 }
 
 TEST_CASE("LoRA, DoRA and quantised bases") {

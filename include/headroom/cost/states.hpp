@@ -36,7 +36,7 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
       r.tensors += 2 * copies;
     }
   }
-  if (adapts_tied_head(*s.source)) {
+  if (adapts_tied_head(s)) {
     const auto w = tied_head(s);
     r.trained += static_cast<double>(w.rows + w.columns) * static_cast<double>(s.source->adapter.rank) * share_of_layers;
     r.tensors += 2 * share_of_layers;

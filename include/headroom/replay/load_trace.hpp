@@ -64,7 +64,7 @@ class load_trace {
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       load_weight(detail::joined(w, s), outside);
     }
-    if (adapts_tied_head(j)) load_adapters(detail::tied_head(s), 1);
+    if (adapts_tied_head(s)) load_adapters(detail::tied_head(s), 1);
     if (vectors_) load_vectors();
     load_the_rest(resident);
   }
@@ -82,7 +82,7 @@ class load_trace {
     };
     if (train > 0) load_trained(w.rows, w.columns, detail::table_of(w.role), false, train);
     if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
-    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0 && !(w.role == module::head && copies_tied_head(j))) frozen(false, train);
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0 && !(w.role == module::head && copies_tied_head(s))) frozen(false, train);
     if (linear && s.layer.adapts(w.role)) load_adapters(w, all);
   }
 
@@ -92,14 +92,9 @@ class load_trace {
     add(sum.r, copies, std::int64_t{job_->optimizer.moments});
   }
 
-  /// A and B beside each copy of a weight, and DoRA's magnitudes.
+  /// Adapters beside each copy of a weight.
   void load_adapters(const weight& w, std::int64_t copies) {
-    const auto& a = job_->source->adapter;
-    const auto rows = detail::adapted_rows(*job_, w);
-    if (rows == 0) return;
-    load_trained(a.rank, w.columns, detail::table_kind::none, true, copies);
-    load_trained(rows, a.rank, detail::table_kind::none, true, copies);
-    if (a.kind == adapter_kind::dora) load_trained(rows, 1, detail::table_kind::none, true, copies);
+    detail::for_each_adapter(*job_, w, [&](std::int64_t rows, std::int64_t columns) { load_trained(rows, columns, detail::table_kind::none, true, copies); });
   }
 
   /// Copies of a tensor, each with its states.

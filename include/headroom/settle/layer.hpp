@@ -28,6 +28,13 @@ constexpr bool copies_tied_head(const job& j) { return j.model.tied && j.adapter
 /// matrix that both share (peft tuners/tuners_utils.py inject_adapter, tied_target_modules; LoraConfig.ensure_weight_tying is false unless it is said).
 constexpr bool adapts_tied_head(const job& j) { return j.model.tied && j.adapter.active() && j.adapter.targets.has(module::head) && !copies_tied_head(j); }
 
+/// The same of the model as it trains: an objective may leave it no head over the vocabulary (settle_head), and a framework's loading gives it one of its
+/// own, which the list has.
+constexpr bool copies_tied_head(const settled_job& s) {
+  return copies_tied_head(*s.source) && s.model.head != head_kind::none && !s.source->framework.loading.unties_embeddings;
+}
+constexpr bool adapts_tied_head(const settled_job& s) { return s.model.tied && s.model.head != head_kind::none && adapts_tied_head(*s.source); }
+
 }  // namespace headroom
 
 namespace headroom::detail {

@@ -26,6 +26,17 @@ constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
   }
 }
 
+/// Tells add(rows, columns) of each tensor that an adapter adds beside a weight: A, B, and DoRA's magnitudes.
+template <class Add>
+constexpr void for_each_adapter(const settled_job& s, const weight& w, const Add& add) {
+  const auto& a = s.source->adapter;
+  const auto rows = adapted_rows(s, w);
+  if (rows == 0) return;
+  add(a.rank, w.columns);
+  add(rows, a.rank);
+  if (a.kind == adapter_kind::dora) add(rows, 1);
+}
+
 /// The matrix that a tied head's adapter lies beside: the list has it as the embedding.
 constexpr weight tied_head(const settled_job& s) { return {.role = module::head, .rows = s.model.vocab, .columns = s.model.embedding_width(), .linear = true}; }
 

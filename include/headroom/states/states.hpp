@@ -91,11 +91,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const bool fused = s.model.fused_qkv || j.framework.attention.qkv != qkv_projection::separate;
   bool in_layers = false;
   const auto adapt = [&](const weight& w, std::int64_t copies) {
-    const auto rows = detail::adapted_rows(s, w);
-    if (rows == 0) return;
-    sum.trained(j.adapter.rank, w.columns, copies, detail::table_kind::none, true);
-    sum.trained(rows, j.adapter.rank, copies, detail::table_kind::none, true);
-    if (j.adapter.kind == adapter_kind::dora) sum.trained(rows, 1, copies, detail::table_kind::none, true);
+    detail::for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) { sum.trained(rows, columns, copies, detail::table_kind::none, true); });
   };
   detail::kind_units units(s.model);
   for (const auto& w : list) {
@@ -119,7 +115,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     sum.trained(w.rows, w.columns, train, detail::table_of(w.role), false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
-    const bool second = w.role == module::head && copies_tied_head(j);  // of a matrix that is listed as the embedding
+    const bool second = w.role == module::head && copies_tied_head(s);  // of a matrix that is listed as the embedding
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && !second) sum.frozen(w, train, false);  // the original stays beside the trained copy
     if (linear && s.layer.adapts(w.role)) adapt(w, all);
     auto& r = sum.r;
@@ -139,7 +135,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }
-  if (adapts_tied_head(j)) adapt(detail::tied_head(s), 1);
+  if (adapts_tied_head(s)) adapt(detail::tied_head(s), 1);
   sum.finish();
   sum.r.unit += units.largest();
   if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)

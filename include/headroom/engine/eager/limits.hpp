@@ -169,8 +169,10 @@ constexpr objection check_beside_text(const job& j, const No& no) {
   if ((also & tower.bits) != 0 && j.sharding.divides()) return no("headroom: a quantised tower is not modelled under sharding by this version; sharding.stage", j.sharding.stage);
   if (copies_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights)))
     return no("headroom: a copy of a head that is the embedding's matrix is not modelled where weights are sharded by this version: adapter.modules_to_save must be without lm_head, or sharding.stage at most 2", j.sharding.stage);
-  if (adapts_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights) || j.parallel.pipeline > 1))
-    return no("headroom: an adapter of a head that is the embedding's matrix is not modelled where weights are sharded or spread over GPUs by this version: adapter.targets must be without lm_head; stage", j.sharding.stage);
+  if (adapts_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights)))
+    return no("headroom: an adapter of a head that is the embedding's matrix is not modelled under FSDP or ZeRO's stage 3 by this version: adapter.targets must be without lm_head");
+  if (adapts_tied_head(j) && j.parallel.pipeline > 1)
+    return no("headroom: an adapter of a head that is the embedding's matrix is not modelled with layers spread over GPUs by this version: adapter.targets must be without lm_head, or parallel.pipeline 1; pipeline", j.parallel.pipeline);
   if (!j.batch.images.none) return {};
   if ((trained_modules(j, -1).bits & tower.bits) != 0)
     return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);
