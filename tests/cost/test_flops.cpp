@@ -49,6 +49,25 @@ TEST_CASE("a causal kernel computes half of the square, a window its band") {
   BOTH(attended_pairs(windowed, 128, half) == 128.0 * 64.0);
 }
 
+TEST_CASE("where some layers have no window, each layer counts as what it is") {
+  // configuration_gemma3.py, configuration_gpt_oss.py: the sixth and the second of every so many layers see all positions.
+  const auto one_by_one = [](const shape& m, std::int64_t every, double positions) {
+    double all = 0;
+    for (std::int64_t i = 0; i < m.layers; ++i) {
+      const auto window = (i + 1) % every == 0 ? positions : static_cast<double>(m.sliding_window);
+      all += window * positions;
+    }
+    return all / static_cast<double>(m.layers);
+  };
+  constexpr auto whole = causal_convention::whole_square;
+  CHECK(attended_pairs(models::gemma_3_27b, 32768, whole) == doctest::Approx(one_by_one(models::gemma_3_27b, 6, 32768)));
+  CHECK(attended_pairs(models::gemma_3_1b, 32768, whole) == doctest::Approx(one_by_one(models::gemma_3_1b, 6, 32768)));
+  CHECK(attended_pairs(models::gemma_2_9b, 8192, whole) == doctest::Approx(one_by_one(models::gemma_2_9b, 2, 8192)));
+  CHECK(attended_pairs(models::gpt_oss_20b, 65536, whole) == doctest::Approx(one_by_one(models::gpt_oss_20b, 2, 65536)));
+  CHECK(attended_pairs(models::olmo_3_7b, 65536, whole) == doctest::Approx(one_by_one(models::olmo_3_7b, 4, 65536)));
+  CHECK(attended_pairs(models::gpt_oss_20b, 100, whole) == 100.0 * 100.0);
+}
+
 TEST_CASE("of routed experts, those count that a token visits") {
   // Mixtral-8x7B: 2 of 8 experts. Layer: q and o 4096², k and v 4096 × 1024, router 8 × 4096, expert 3 × 4096 × 14336; head 32000 × 4096.
   constexpr double layer = 2 * 4096.0 * 4096 + 2 * 4096.0 * 1024 + 8 * 4096.0 + 2 * 3 * 4096.0 * 14336;

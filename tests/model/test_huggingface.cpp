@@ -43,6 +43,22 @@ std::string complaint(const json& config) {
 
 TEST_CASE("keys that do not shape the network are ignored") { CHECK(total(llama()) == 8'030'261'248); }
 
+TEST_CASE("of layers behind a window some see all positions, by a list, a pattern or the class's rule") {
+  const auto full = [](json config) {
+    config["architectures"] = {"XForCausalLM"};
+    return model_from_config(config).full_layers;
+  };
+  CHECK(full({{"model_type", "gemma3_text"}, {"num_hidden_layers", 26}}) == 4);
+  CHECK(full({{"model_type", "gemma3_text"}, {"num_hidden_layers", 26}, {"sliding_window_pattern", 2}}) == 13);
+  CHECK(full({{"model_type", "gemma2"}, {"num_hidden_layers", 5}}) == 2);
+  CHECK(full({{"model_type", "olmo3"}, {"num_hidden_layers", 32}}) == 8);
+  CHECK(full({{"model_type", "exaone_moe"}, {"num_hidden_layers", 48}, {"sliding_window", 128}, {"sliding_window_pattern", "LLLG"}}) == 12);
+  CHECK(full({{"model_type", "exaone4"}, {"num_hidden_layers", 30}, {"sliding_window", nullptr}}) == 0);
+  CHECK(full({{"model_type", "gpt_oss"}, {"num_hidden_layers", 3}, {"layer_types", {"full_attention", "sliding_attention", "full_attention"}}}) == 2);
+  CHECK(full({{"model_type", "cwm"}, {"num_hidden_layers", 5}}) == 2);
+  CHECK(full({{"model_type", "mistral"}, {"sliding_window", 4096}}) == 0);
+}
+
 TEST_CASE("absent means the class's default, null means none, false is a value") {
   auto config = llama();
   config.erase("num_key_value_heads");

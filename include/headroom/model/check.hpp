@@ -17,7 +17,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const auto& v = m.vision;
   // One test for all sizes: their union has the sign bit where one of them has it.
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
-                           m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
+                           m.mtp_layers | m.classes | m.full_layers | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |

@@ -52,6 +52,7 @@ constexpr shape gemma2(name label, n layers, n hidden, n heads, n kv, n ffn, n h
   s.attention_softcap = 50;
   s.logit_softcap = 30;
   s.sliding_window = 4096;
+  s.full_layers = layers / 2;
   return s;
 }
 constexpr shape gemma3(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab = 262144, n head_dim = 256, n window = 1024) {
@@ -60,6 +61,7 @@ constexpr shape gemma3(name label, n layers, n hidden, n heads, n kv, n ffn, n v
   s.post_norms = true;
   s.qk_norm = true;
   s.sliding_window = window;
+  s.full_layers = layers / 6;
   return s;
 }
 
@@ -161,6 +163,7 @@ constexpr shape phi3(name label, n layers, n hidden, n heads, n kv, n ffn, n voc
 constexpr shape olmo2(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n window = 0) {
   auto s = llama(label, layers, hidden, heads, kv, ffn, vocab);
   s.sliding_window = window;
+  if (window > 0) s.full_layers = layers / 4;  // OLMo 3
   s.qk_norm_full = s.norm_after = s.fp32_norm = true;
   return s;
 }

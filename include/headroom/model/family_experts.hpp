@@ -98,6 +98,7 @@ constexpr shape gpt_oss(name label, n layers, n experts) {
   s.attention_bias = s.output_bias = s.attention_sinks = s.fp32_norm = true;
   s.experts.bias = s.experts.router_bias = true;
   s.sliding_window = 128;
+  s.full_layers = layers / 2;
   return s;
 }
 

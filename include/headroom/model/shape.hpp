@@ -122,6 +122,7 @@ struct shape {
   std::int64_t attention_softcap{};  ///< 0: none
   std::int64_t logit_softcap{};
   std::int64_t sliding_window{};     ///< 0: full attention
+  std::int64_t full_layers{};        ///< how many of the layers behind a window see all positions all the same (Gemma 3: every sixth)
   std::int64_t global_every{};       ///< of layers behind a window every so-manyth, from the first on, sees all positions (ModernBERT); 0: none
   expert_shape experts{};
   mla_shape mla{};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/sizes.hpp>
+#include <headroom/io/huggingface/windows.hpp>
 
 namespace headroom::io::detail {
 
@@ -141,6 +142,7 @@ inline shape read_dense(const config& c, const dense_family& f) {
   m.activation = activation_of(c, {"hidden_act"}, f.activation);
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 100);
   if (c.flag("use_sliding_window", true)) m.sliding_window = c.nullable({"sliding_window"}, f.window, 0, 0);
+  if (m.sliding_window > 0) m.full_layers = full_layers_of(c, f.type, m.layers);
   if (f.bias == bias_rule::always_qkv) m.attention_bias = true;
   if (f.bias == bias_rule::key_all || f.bias == bias_rule::key_qkv) m.attention_bias = c.flag(f.bias_key, f.bias_default);
   m.output_bias = f.bias == bias_rule::key_all && m.attention_bias;

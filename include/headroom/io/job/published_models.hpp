@@ -19,7 +19,7 @@ inline constexpr auto published_models = std::to_array<published_model>({
     {"exaone-4.0-1.2b",
      R"({"ffn":4096,"head_dim":64,"heads":32,"hidden":2048,"kv_heads":8,"layers":30,"norm_after":true,"qk_norm":true,"tied":true,"vocab":102400})"},
     {"k-exaone-236b-a23b",
-     R"({"experts":{"active":8,"count":128,"ffn":2048,"first_dense_layers":1,"shared":1,"shared_ffn":2048},"ffn":18432,"head_dim":128,"heads":64,"hidden":6144,"kv_heads":8,"layers":48,"qk_norm":true,"sliding_window":128,"vocab":153600})"},
+     R"({"experts":{"active":8,"count":128,"ffn":2048,"first_dense_layers":1,"shared":1,"shared_ffn":2048},"ffn":18432,"head_dim":128,"heads":64,"hidden":6144,"kv_heads":8,"layers":48,"qk_norm":true,"full_layers":12,"sliding_window":128,"vocab":153600})"},
     {"lfm2-350m",
      R"({"ffn":4608,"heads":16,"hidden":1024,"kv_heads":8,"layers":16,"pattern":["gated-convolution","gated-convolution","attention","gated-convolution","gated-convolution","attention","gated-convolution","gated-convolution","attention","gated-convolution","attention","gated-convolution","attention","gated-convolution","attention"],"qk_norm":true,"ssm":{"conv":3},"tied":true,"vocab":65536})"},
     {"lfm2-700m",
