@@ -61,7 +61,15 @@ TEST_CASE("a sequence that the fused softmax takes keeps two bytes of every scor
   const std::int64_t T = 4 * 1024, h = 624, scores = 4 * 12 * 1024 * 1024;
   CHECK(saved(1024) == 32 * T * h + 16 * T + 2 * scores);
   const std::int64_t more = 4 * 1028, all = 4 * 12 * 1028 * 1028;  // a multiple of 4, and not of 8
-  CHECK(saved(1028) == 5 * block(2 * more * h) + block(6 * more * h) + 2 * block(8 * more * h) + 2 * block(8 * more) + block(4 * all) + block(2 * all));
+  CHECK(saved(1028) == 5 * block(2 * more * h) + block(6 * more * h) + 2 * block(8 * more * h) + 2 * block(8 * more) + block(4 * all) + block(2 * all) + block(1028 * 1028));
+}
+
+// The language model's layer, in backward of its softmax: the probabilities, their gradient, the product of both and what is returned, all in fp32, beside the causal mask,
+// q, k and v in one, the norm's input, result and statistics, and the stream's gradient.
+TEST_CASE("torch's softmax holds four tensors of scores in backward") {
+  const std::int64_t T = 4 * 1601, h = 624, scores = 4 * 12 * 1601 * 1601, x = block(2 * T * h);
+  const auto layers = walk_divided_layers(settle(llava(624, 12, 1, 1, 1601, 4)));
+  CHECK(layers.whole[0].backward.total.count() == 4 * block(4 * scores) + block(1601 * 1601) + block(6 * T * h) + 3 * x + block(8 * T));
 }
 
 // A ring divides the language model's tokens, and not the tower's.

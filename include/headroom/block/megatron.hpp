@@ -100,6 +100,24 @@ constexpr bool writes_out_softmax(const scene& s) {
   return s.habits->modules.kind == layer_modules::megatron && s.width == 2 && !(keys > 16 && suits && s.sequence % 4 == 0 && rows % 4 == 0);
 }
 
+/// Scores in fp32, masked in place; probabilities in fp32, and their copy in 16 bits (softmax.py forward_torch_softmax, whose locals hold the scores to its end).
+/// Each layer makes its own causal mask, which masked_fill_ keeps (dot_product_attention/utils.py get_full_mask, since 2.0). In backward softmax makes the
+/// gradient times the result beside the gradient that it returns, and masked_fill_ a copy of that (PyTorch aten/src/ATen/native/cuda/SoftMax.cu
+/// softmax_backward_cuda_out).
+constexpr void softmax_of_torch(program& p, const scene& s, tensor raw, tensor soft) {
+  const auto scores = p.elements(raw);
+  const auto wide = p.make(scores, 4), probabilities = p.make(scores, 4);
+  const bytes again = p.rounded(scores, 4);
+  if (s.model->bidirectional || s.keys > 0) {
+    p.step(raw.bit(), wide.bit());
+  } else {
+    const auto mask = p.make(checked::mul(s.sequence / s.context, s.sequence), 1);
+    p.step(raw.bit(), wide | mask, {.saves = mask.bit(), .backward_temporary = again});
+  }
+  p.step(wide.bit(), probabilities.bit(), {.saves = probabilities.bit(), .backward_temporary = again});
+  p.step(probabilities.bit(), soft.bit(), {.holds = wide.bit()});
+}
+
 /// Attention proper: fused kernels save q, k, v, their result and a log-sum-exp; written out, the probabilities (with a mask
 /// and the dropped copy under dropout).
 constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, std::int64_t result_elements) {
@@ -111,10 +129,8 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
     const auto raw = p.make(scores, s.width);
     p.step(inputs, raw.bit(), {.saves = inputs, .forward_temporary = p.rounded(scores, s.width)});
     auto soft = p.make(scores, s.width);
-    if (writes_out_softmax(s)) [[unlikely]] {  // scores in fp32, masked in place; probabilities in fp32, and their copy in 16 bits
-      const auto wide = p.make(scores, 4);
-      p.step(raw.bit(), wide.bit(), {.saves = wide.bit(), .forward_temporary = p.rounded(scores, 4), .backward_temporary = p.rounded(scores, 4)});
-      p.step(wide.bit(), soft.bit());
+    if (writes_out_softmax(s)) [[unlikely]] {
+      softmax_of_torch(p, s, raw, soft);
     } else {
       p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .passes_gradient = true});
     }

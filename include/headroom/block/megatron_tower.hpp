@@ -22,6 +22,7 @@ constexpr shape tower_stack(const shape& m) {
   t.experts = {};
   t.vision = {};
   t.position = position_kind::none;
+  t.bidirectional = true;
   return t;
 }
 
@@ -33,6 +34,7 @@ constexpr scene tower_scene(const scene& s, const shape& stack, const vision_sha
   t.samples = checked::mul(s.samples, tiles(v));
   t.tokens = checked::mul(t.samples, t.sequence);
   t.sequence_split = t.context = 1;
+  t.zeroes_padding = false;  // no mask at all
   if (stack.head_width() % 8 != 0) t.kernel = attention::eager;  // as settle/layer.hpp has it
   return t;
 }
