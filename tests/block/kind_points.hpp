@@ -50,6 +50,20 @@ inline std::int64_t saved(const job& j, layer_kind kind) {
   return walk_layer(sc, kind, trained_modules(j, 0), s.model.experts.count, true).saved.total.count();
 }
 
+/// The model's cosines and sines, which the layer that reads them first is said to save: of one row of positions, which all samples have in common.
+struct first_readers {
+  bool read[2]{};  ///< by layers as others are, by global ones
+  std::int64_t of(const settled_job& s, layer_kind kind) {
+    auto sc = s.layer;
+    sc.model = &s.model;
+    if (!attends(kind.mixer)) return 0;
+    auto& before = read[global(kind.mixer) ? 1 : 0];
+    const auto table = before ? 0 : 2 * ops::cosines(sc, kind.mixer, sc.sequence).count();
+    before = true;
+    return table;
+  }
+};
+
 /// … as counted: of the modules whose names begin so.
 inline std::int64_t counted(const json& point, const char* kind, std::initializer_list<std::string_view> modules) {
   std::int64_t sum = 0;

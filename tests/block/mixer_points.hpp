@@ -2,6 +2,8 @@
 // Counted points of whole layers (tests/data/mixers.json), what the walk says of the same layers, and the two readers of one configuration.
 #pragma once
 
+#include "kind_points.hpp"
+
 #include <headroom/estimate.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/io/counted.hpp>
@@ -58,24 +60,20 @@ inline std::int64_t of_groups(const json& point, const shape& m) {
   return chooses ? point["b"].get<std::int64_t>() * point["s"].get<std::int64_t>() * (2 * 8 * c.value("n_group", 1) + 8 * c.value("topk_group", 1) + m.experts.count) : 0;
 }
 
-/// Each layer saves what was counted. The model's cos and sin are said to be saved by the first layer that reads them: `angles` times a table of
-/// positions × rotated features, twice.
-inline void check_layers(const json& point, std::int64_t angles = 1) {
+/// Each layer saves what was counted. The model's cos and sin are said to be saved by the first layer that reads them.
+inline void check_layers(const json& point) {
   const auto j = job_of(point);
   const auto s = settle(j);
   auto sc = s.layer;
   sc.model = &s.model;
   std::int64_t i = 0;
-  bool first = true;
+  kind_points::first_readers angles;
   for (const auto& layer : point["layers"]) {
     CAPTURE(i);
     const auto kind = s.model.kind_of(i);
     auto counted = layer["saved_bytes"].get<std::int64_t>();
     if (kind.sparse()) counted -= of_groups(point, j.model);
-    if (attends(kind.mixer) && first) {
-      first = false;
-      if (j.model.position == position_kind::rope) counted -= 2 * angles * j.batch.sequence * j.model.rotary_width() * width_of(point);
-    }
+    counted -= angles.of(s, kind);
     CHECK(walk_layer(sc, kind, trained_modules(j, i), j.model.experts.count, true).saved.total.count() == counted);
     ++i;
   }

@@ -61,12 +61,33 @@ std::int64_t main_layer(const job& j) {
   return walk_layer(sc, s.model.kind_of(s.model.layers - 1), all, s.model.experts.count, true).saved.total.count();
 }
 
+/// The table of distances behind its norm: what the embedding saves, less its own norm's input and result, and two numbers for each row of both.
+std::int64_t made_of_distances(const scene& sc, const job& j) {
+  const auto& m = *sc.model;
+  const auto front = walk_forward(embedding(sc, trained_modules(j, -1))).saved.count();
+  const auto width = j.precision.compute.width(), tokens = j.batch.micro * j.batch.sequence;
+  return front - (m.embedding_norm ? tokens * (m.hidden * width + 2 * width) : 0) - m.relative_buckets * 2 * width;
+}
+
 std::int64_t encoder_layer(const job& j) {
   const auto s = settle(j);
   auto sc = s.layer;
   sc.model = &s.model;
   const auto stack = encoder_stack(s.model);
   return walk_layer(encoder_scene(sc, stack, j.adapter), trained_modules(j, 0), true).saved.total.count() + wider_masks(j, 2, 1);
+}
+
+/// What the first layer that reads it is said to save of what the model makes for all: cosines and sines of a row of positions, the encoder's result,
+/// DeBERTa's table of distances behind its norm.
+std::int64_t first_extras(const job& j, bool encoder) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  const auto angles = 2 * ops::cosines(sc, mixer_kind::attention, j.batch.sequence).count();
+  if (s.model.encoder.layers == 0 || encoder) return angles + (s.model.position == position_kind::disentangled ? made_of_distances(sc, j) : 0);
+  const auto stack = encoder_stack(s.model);
+  const auto back = encoder_back(encoder_scene(sc, stack, j.adapter), true, true);
+  return angles + back.size(back.output()).count();
 }
 
 }  // namespace
@@ -82,6 +103,8 @@ TEST_CASE("a layer saves what was counted, to the byte") {
     const auto j = job_of(p);
     CHECK(main_layer(j) == p["saved"]["main"].get<std::int64_t>());
     if (p["saved"].contains("encoder")) CHECK(encoder_layer(j) == p["saved"]["encoder"].get<std::int64_t>());
+    if (p["saved"].contains("first")) CHECK(main_layer(j) + first_extras(j, false) == p["saved"]["first"].get<std::int64_t>());
+    if (p["saved"].contains("first_encoder")) CHECK(encoder_layer(j) + first_extras(j, true) == p["saved"]["first_encoder"].get<std::int64_t>());
     ++seen;
   }
   CHECK(seen == 29);

@@ -113,6 +113,7 @@ TEST_CASE("layers with heads of two sizes save what was counted, to the byte") {
     for (std::size_t i = 0; i < 3; ++i) {
       CAPTURE(i);
       const auto kind = j.model.kind_of(static_cast<std::int64_t>(i));
+      CHECK(kind_points::first_readers{}.of(settle(j), kind) == angles);
       CHECK(saves(j, kind) == p["layers"][i]["saved_bytes"].get<std::int64_t>() - (i < 2 ? angles : 0) - (kind.sparse() ? of_groups(p, j.model) : 0));
     }
   }

@@ -131,6 +131,7 @@ TEST_CASE("attention with a gated output saves what was counted, to the byte") {
     const auto samples = name.find("Qwen3_5") != std::string::npos ? j.batch.micro : 1;
     const auto angles = 2 * samples * j.batch.sequence * j.model.rotary_width() * (p["dtype"] == "float32" ? 4 : 2);
     CHECK(saved(j, {mixer_kind::attention, alone}) + angles == all);
+    CHECK(samples * first_readers{}.of(settle(j), {mixer_kind::attention, alone}) == angles);
   }
   CHECK(seen == 4);
 }

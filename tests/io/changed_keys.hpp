@@ -19,7 +19,7 @@ inline constexpr changed_key keys[] = {
     {"model", R"("llama-3.1-8b"|"qwen3-0.6b"|"mixtral-8x7b"|"gpt2"|"gemma-2-2b"|"qwen3-30b-a3b"|"llava-1.5-7b"|"deepseek-v3")"},
     {"model.kv_heads", "1|2"}, {"model.head_dim", "64|128"}, {"model.ffn", "1024"}, {"model.mlp", R"("gated"|"plain")"}, {"model.activation", R"("silu"|"gelu"|"relu2"|"tanh"|"xielu")"},
     {"model.norm", R"("rmsnorm"|"layernorm")"}, {"model.norm_bias", "true|false"}, {"model.norm_weight", "false"}, {"model.attention_bias", "true|false"}, {"model.output_bias", "true|false"},
-    {"model.mlp_bias", "true|false"}, {"model.position", R"("rope"|"learned"|"alibi"|"none"|"disentangled")"}, {"model.rotary_fraction", "0.5"}, {"model.rotary", R"("pairs"|"fp32-pairs"|"own-pairs")"}, {"model.softmax", R"("compute"|"fp32"|"fp32-scores")"}, {"model.max_positions", "4096"}, {"model.vocab", "32000"},
+    {"model.mlp_bias", "true|false"}, {"model.position", R"("rope"|"learned"|"alibi"|"none"|"disentangled")"}, {"model.rotary_fraction", "0.5"}, {"model.rotary", R"("pairs"|"fp32-pairs"|"own-pairs"|"fp32-halves"|"split-halves")"}, {"model.softmax", R"("compute"|"fp32"|"fp32-scores")"}, {"model.max_positions", "4096"}, {"model.vocab", "32000"},
     {"model.vocab_multiple", "64"}, {"model.tied", "true|false"}, {"model.head_bias", "true"}, {"model.normalised_head", "true"}, {"model.qk_norm", "true"}, {"model.qk_norm_full", "true"},
     {"model.post_norms", "true"}, {"model.parallel_block", "true"}, {"model.shared_attention_norm", "true"}, {"model.fused_qkv", "true"}, {"model.fused_gate_up", "true"},
     {"model.attention_softcap", "50"}, {"model.logit_softcap", "30"}, {"model.sliding_window", "64"}, {"model.mtp_layers", "1"}, {"model.head", R"("masked-language"|"none")"},

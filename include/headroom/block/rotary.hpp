@@ -6,10 +6,31 @@
 
 namespace headroom::ops {
 
+/// Cosines that a model makes once in a forward, and that all its layers read: of so many positions, in the compute format or in fp32. As many sines are made
+/// beside them, and backward keeps both. A frequency turns two features, so that their number is even (modeling_rope_utils.py: arange(0, dim, 2), twice).
+constexpr bytes cosines(const scene& s, mixer_kind kind, std::int64_t positions) {
+  const auto& m = *s.model;
+  const bool own = global(kind) && m.global.head_dim > 0;
+  if (m.position != position_kind::rope || (global(kind) && m.global.no_positions)) return bytes{0};
+  const auto turned = own ? checked::mul(m.global.head_dim, m.rotary_percent) / 100 : m.rotary_width();
+  const auto features = checked::round_up(turned, 2) / (m.rotary == rotary_kind::split_halves ? 2 : 1);
+  return bytes{checked::mul(checked::mul(positions, features), m.rotary == rotary_kind::fp32_halves ? std::int64_t{4} : s.width)};
+}
+/// … of all layers that attend. Global layers read a table of their own (Gemma4TextModel, MiMoV2FlashModel: one for each word of layer_types).
+constexpr bytes cosines(const scene& s, std::int64_t positions) {
+  const auto& m = *s.model;
+  bool whole = false, rest = !m.pattern.given();
+  for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i) {
+    const auto mixer = m.kind_of(i).mixer;
+    if (attends(mixer) || is_own(mixer)) (global(mixer) ? whole : rest) = true;
+  }
+  return (rest ? cosines(s, mixer_kind::attention, positions) : bytes{0}) + (whole ? cosines(s, mixer_kind::global_attention, positions) : bytes{0});
+}
+
 /// Cosines and sines that a layer makes itself, once for q and k (transformers models/glm, models/ernie4_5: apply_rotary_pos_emb, repeat_interleave).
 constexpr tensor_set rotary_tables(program& p, const scene& s) {
   const auto& m = *s.model;
-  if (m.rotary == rotary_kind::halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
+  if (m.rotary == rotary_kind::halves || m.rotary == rotary_kind::fp32_halves || m.rotary == rotary_kind::split_halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
   if (s.fused.has(fused_kernel::rotary)) return 0;
   const auto elements = checked::mul(s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::fp32_pairs ? std::int64_t{4} : s.width;
   const auto cosine = p.make(elements, width), sine = p.make(elements, width);
@@ -28,7 +49,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x, tensor_set tables 
     p.step(x.bit(), y.bit());
     return y;
   }
-  const bool wide = s.model->rotary == rotary_kind::fp32_pairs && !(tables == tensor_set{0});
+  const bool wide = s.model->rotary == rotary_kind::fp32_halves || (s.model->rotary == rotary_kind::fp32_pairs && !(tables == tensor_set{0}));
   bytes block = p.rounded(n, wide ? 4 : p.width(x)), temporary = wide ? 3 * block : 2 * block;
   if (s.habits->rotary.style == rope_style::pairs_stacked) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The

@@ -165,6 +165,7 @@ constexpr shape olmo2(name label, n layers, n hidden, n heads, n kv, n ffn, n vo
   s.sliding_window = window;
   if (window > 0) s.full_layers = layers / 4;  // OLMo 3
   s.qk_norm_full = s.norm_after = s.fp32_norm = true;
+  s.rotary = rotary_kind::fp32_halves;
   return s;
 }
 
@@ -222,6 +223,7 @@ constexpr shape weightless(shape s) {
   s.norm = norm_kind::layernorm;
   s.norm_weight = false;
   s.fp32_norm = true;
+  s.rotary = rotary_kind::fp32_halves;
   return s;
 }
 

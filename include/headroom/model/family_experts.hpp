@@ -97,6 +97,7 @@ constexpr shape gpt_oss(name label, n layers, n experts) {
   auto s = routed(llama(label, layers, 2880, 64, 8, 2880, 201088, false, 64), experts, 4, 2880);
   s.attention_bias = s.output_bias = s.attention_sinks = s.fp32_norm = true;
   s.experts.bias = s.experts.router_bias = true;
+  s.rotary = rotary_kind::split_halves;
   s.sliding_window = 128;
   s.full_layers = layers / 2;
   return s;

@@ -23,7 +23,9 @@ enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative, 
 
 /// Cosines and sines as transformers' classes read them: the model's; or half of them, each repeated for a pair of features, in every layer, in the
 /// compute format (GLM, Helium) or, with q and k, in fp32 (Ernie 4.5); or for q and for k apart (GPT-J). What a layer makes itself backward keeps.
-enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs, own_pairs };
+/// `fp32_halves`: the model's, which stay in fp32, and q and k are turned in it (OLMo 1 to 3, since 2025-05: huggingface/transformers #38131).
+/// `split_halves`: the model's, of half the features, which both halves of a head read (gpt-oss: _apply_rotary_emb).
+enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs, own_pairs, fp32_halves, split_halves };
 
 /// The format of softmax where attention is written out: as positions have it (learned ones, of GPT-2's and BERT's kin, in the compute format, all others in
 /// fp32), the compute format (Falcon), fp32 (OPT, StarCoder, ViT), or fp32 with the scores and what they are made of (GPT-J).

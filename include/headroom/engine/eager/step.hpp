@@ -53,8 +53,7 @@ struct step_facts {
   constexpr step_facts(const settled_job& s, const scene& sc, const state_bytes& st, const windows& w, const model_slice& slice, const prelude* p = nullptr)
       : job(&s), states(&st), around(&w), before(p), here(slice) {
     const auto& habits = *sc.habits;
-    if (s.model.position == position_kind::rope && !habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask)
-      angles = bytes{checked::mul(checked::mul(sc.tokens, s.model.latent() ? s.model.mla.rope_dim : s.model.head_width()), sc.width)};
+    if (!habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask) angles = ops::cosines(sc, sc.tokens);
     bias = detail::relative_positions(sc).total;
     shared = detail::shared_by_layers(s, sc);
     if (slice.embedding && !slice.head) {  // accelerate hands the logits back on the device that the tokens were on

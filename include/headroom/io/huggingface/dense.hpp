@@ -53,7 +53,7 @@ inline void finish_stablelm(const config& c, shape& m) {  // StableLmAttention d
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 25);
 }
 
-inline void finish_olmo2(const config&, shape& m) { m.qk_norm_full = m.norm_after = m.fp32_norm = true; }  // Olmo2RMSNorm
+inline void finish_olmo2(const config&, shape& m) { m.qk_norm_full = m.norm_after = m.fp32_norm = true, m.rotary = rotary_kind::fp32_halves; }  // Olmo2RMSNorm, Olmo2RotaryEmbedding
 
 inline void finish_cohere2(const config&, shape& m) {  // CohereLayerNorm has a weight and no bias
   layer_norms(m, false);
@@ -89,7 +89,7 @@ inline constexpr decoder_family dense_decoders[] = {
     {"gemma3_text", [](const config& c, shape& m) { finish_gemma2(c, m, 0, 0), m.qk_norm = true; }},
     {"phi", finish_phi},
     {"phi3", [](const config&, shape& m) { m.fused_qkv = m.fused_gate_up = true; }},
-    {"olmo", [](const config&, shape& m) { m.norm = norm_kind::layernorm, m.norm_weight = false, m.fp32_norm = true; }},
+    {"olmo", [](const config&, shape& m) { m.norm = norm_kind::layernorm, m.norm_weight = false, m.fp32_norm = true, m.rotary = rotary_kind::fp32_halves; }},
     {"olmo2", finish_olmo2},
     {"olmo3", finish_olmo2},
     {"stablelm", finish_stablelm},

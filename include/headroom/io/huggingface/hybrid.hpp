@@ -39,6 +39,7 @@ inline void read_qwen3_next(const config& c, std::string_view type, shape& m) {
 inline void read_olmo_hybrid(const config& c, shape& m) {
   m = read_dense(c, dense_defaults("olmo_hybrid"));
   m.qk_norm_full = m.norm_after = m.fp32_norm = true;
+  m.rotary = rotary_kind::fp32_halves;
   m.sliding_window = 0;
   const auto rope = c.child("rope_parameters");
   if (const json* theta = rope.find({"rope_theta"}); theta != nullptr && theta->is_null()) m.position = position_kind::none;

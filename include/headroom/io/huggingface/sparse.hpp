@@ -130,6 +130,7 @@ inline void finish_phimoe(const config& c, shape& m) {  // PhimoeDecoderLayer: L
 
 inline void finish_gpt_oss(const config& c, shape& m) {  // GptOssAttention: sinks; GptOssExperts, GptOssTopKRouter: biases
   m.attention_sinks = m.fp32_norm = true;  // GptOssRMSNorm
+  m.rotary = rotary_kind::split_halves;
   m.experts.bias = m.experts.router_bias = true;
   read_local_experts(c, m, 128, 4);
 }

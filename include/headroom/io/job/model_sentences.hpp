@@ -34,7 +34,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.mlp_bias", "biases in the MLP"},
     {"model.position", "how positions enter"},
     {"model.rotary_fraction", "share of a head that is rotated"},
-    {"model.rotary", "cosines and sines: the model's, or made in every layer for pairs of features, in the compute format or in fp32, or for q and for k apart"},
+    {"model.rotary", "cosines and sines: the model's, in the compute format or in fp32 (OLMo), of all features or of half of them (gpt-oss), or made in every layer for pairs of features, in the compute format or in fp32, or for q and for k apart"},
     {"model.softmax", "format of softmax where attention is written out; by-position: the compute format with learned positions, else fp32"},
     {"model.max_positions", "rows of a learned position table; tokens that a model is made for"},
     {"model.vocab", "tokens of the vocabulary, unpadded"},
