@@ -26,14 +26,17 @@ json_value small() {
           {"policy",
            {{"model_name", "Qwen/Qwen2.5-1.5B"}, {"train_global_batch_size", 512}, {"train_micro_batch_size", 4}, {"logprob_batch_size", 4}, {"max_total_sequence_length", 512}, {"precision", "bfloat16"},
             {"sequence_packing", {{"train_mb_tokens", 2048}, {"logprob_mb_tokens", 2048}}}, {"dynamic_batching", {{"train_mb_tokens", 1024}, {"logprob_mb_tokens", 1024}}},
-            {"megatron_cfg", {{"enabled", true}, {"apply_rope_fusion", true}, {"bias_activation_fusion", true}, {"optimizer", {{"use_precision_aware_optimizer", true}}},
-              {"distributed_data_parallel_config", {{"overlap_grad_reduce", false}, {"overlap_param_gather", false}}}}},
-            {"generation", {{"backend", "vllm"}, {"max_new_tokens", 128}, {"vllm_cfg", {{"gpu_memory_utilization", 0.6}}}}}}},
+            {"megatron_cfg", {{"enabled", true}, {"apply_rope_fusion", true}, {"bias_activation_fusion", true}, {"gradient_accumulation_fusion", false}, {"activation_checkpointing", false}, {"sequence_parallel", false},
+              {"tensor_model_parallel_size", 1}, {"pipeline_model_parallel_size", 1}, {"context_parallel_size", 1},
+              {"optimizer", {{"use_precision_aware_optimizer", true}, {"use_distributed_optimizer", true}, {"optimizer_cpu_offload", false}}},
+              {"distributed_data_parallel_config", {{"grad_reduce_in_fp32", false}, {"overlap_grad_reduce", false}, {"overlap_param_gather", false}}}}},
+            {"generation", {{"backend", "vllm"}, {"max_new_tokens", 128}, {"colocated", {{"enabled", true}}}, {"vllm_cfg", {{"gpu_memory_utilization", 0.6}, {"tensor_parallel_size", 1}}}}}}},
           {"cluster", {{"gpus_per_node", 8}, {"num_nodes", 1}}}};
 }
 imported::text recipe(const std::string& name) { return launch_file("nemo-rl", name); }
-const char* const one_policy = "policy:\n  model_name: Qwen/Qwen2.5-1.5B\n  train_global_batch_size: 64\n  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  megatron_cfg:\n    enabled: true\n    optimizer: {use_precision_aware_optimizer: true}\n"
-                               "    distributed_data_parallel_config: {overlap_grad_reduce: true, overlap_param_gather: true}\n"
+const char* const one_policy = "policy:\n  model_name: Qwen/Qwen2.5-1.5B\n  train_global_batch_size: 64\n  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  megatron_cfg:\n    enabled: true\n    optimizer: {use_precision_aware_optimizer: true, use_distributed_optimizer: true, optimizer_cpu_offload: false}\n"
+                               "    distributed_data_parallel_config: {grad_reduce_in_fp32: false, overlap_grad_reduce: true, overlap_param_gather: true}\n    tensor_model_parallel_size: 1\n"
+                               "    pipeline_model_parallel_size: 1\n    context_parallel_size: 1\n    sequence_parallel: false\n    activation_checkpointing: false\n    apply_rope_fusion: true\n    bias_activation_fusion: true\n    gradient_accumulation_fusion: false\n"
                                "cluster: {gpus_per_node: 8, num_nodes: 1}\nsft: {seed: 1}\n";
 
 }  // namespace
@@ -99,25 +102,30 @@ TEST_CASE("SFT in packed rows, and DPO") {
   const auto dpo = job_of({recipe("dpo-llama3.1-8b-instruct-4n8g-megatron.v2.yaml"), recipe("dpo.yaml")});
   CHECK(dpo.objective == objective{.kind = objective_kind::dpo, .code = method_code::nemo_rl, .reference = reference_way::swapped});
   CHECK(dpo.parallel.tensor == 4);
-  CHECK(dpo.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 32});
+  CHECK(dpo.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 32, .lengths = {.unknown = true}});  // dpo.py pads to the longest of a step
   CHECK(estimate(dpo).fits());
 }
 
 TEST_CASE("files that inherit, and values that stand in others") {
   const imported::text base{"base.yaml", "policy:\n  model_name: Qwen/Qwen2.5-1.5B\n  train_global_batch_size: ${mul:${policy.train_micro_batch_size},32}\n  train_micro_batch_size: 2\n  max_total_sequence_length: ${div:${max:4096,100},${.train_micro_batch_size}}\n"
-                                  "  megatron_cfg:\n    enabled: true\n    tensor_model_parallel_size: 2\n    optimizer: {use_precision_aware_optimizer: true}\n    distributed_data_parallel_config: {overlap_grad_reduce: true, overlap_param_gather: true}\n  tokenizer: {name: '${policy.model_name}'}\ncluster: {gpus_per_node: 8, num_nodes: 1}\nsft: {seed: 1}\n"};
+                                  "  megatron_cfg:\n    enabled: true\n    tensor_model_parallel_size: 2\n    optimizer: {use_precision_aware_optimizer: true, use_distributed_optimizer: true, optimizer_cpu_offload: false}\n    distributed_data_parallel_config: {grad_reduce_in_fp32: false, overlap_grad_reduce: true, overlap_param_gather: true}\n"
+                                  "    pipeline_model_parallel_size: 1\n    context_parallel_size: 1\n    sequence_parallel: false\n    activation_checkpointing: false\n    apply_rope_fusion: true\n    bias_activation_fusion: true\n    gradient_accumulation_fusion: false\n  tokenizer: {name: '${policy.model_name}'}\ncluster: {gpus_per_node: 8, num_nodes: 1}\nsft: {seed: 1}\n"};
   const imported::text child{"child.yaml", "defaults: ../base.yaml\npolicy:\n  train_micro_batch_size: 4\n"}, grandchild{"run.yaml", "defaults: [child.yaml]\npolicy:\n  megatron_cfg: {tensor_model_parallel_size: 4}\n"};
   const auto j = job_of({grandchild, base, child});
-  CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 16});  // 128 samples over two ranks
+  CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 16, .lengths = {.unknown = true}});  // 128 samples over two ranks
   CHECK(j.parallel.tensor == 4);
   // What is named and not given; circles; two that are run; a section that inherits nothing.
   CHECK(holds(refusal_of({child}), "child.yaml:1: names \"../base.yaml\", which no file here is: give it, too"));
-  CHECK(holds(refusal_of({{"a.yaml", "defaults: b.yaml\n"}, {"b.yaml", "defaults: a.yaml\n"}}), "in a circle"));
+  CHECK(holds(refusal_of({{"a.yaml", "defaults: b.yaml\n"}, {"b.yaml", "defaults: a.yaml\n"}}), "a.yaml:1: these configurations of NeMo-RL's inherit from each other in a circle: a.yaml, then from b.yaml, then from a.yaml"));
+  CHECK(holds(refusal_of({{"a.yaml", one_policy}, {"b.yaml", "defaults: [a.yaml, 5]\npolicy: {model_name: x}\n"}}), "b.yaml:1: defaults must be the path of a file that is inherited from, or a list of such, found 5"));
+  CHECK(holds(refusal_of({{"x/a.yaml", one_policy}, {"y/a.yaml", one_policy}}), "two of NeMo-RL's configurations have this name, and the defaults of a third"));
+  CHECK(job_of({base, {"run.yaml", "defaults: base.yaml\ncluster:\n  _override_: 0\n  gpus_per_node: 4\n"}}).hardware.gpus() == 4);
+  CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\ncluster:\n  _override_: 1\n  gpus_per_node: 4\n"}}), "cluster.num_nodes is required, and NeMo-RL has no default for it: where it stands in a file that this one inherits from, give that file, too"));
   CHECK(holds(refusal_of({{"a.yaml", one_policy}, {"b.yaml", one_policy}}), "a.yaml and b.yaml are both configurations of NeMo-RL's"));
   CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  _override_: true\n  model_name: Qwen/Qwen2.5-1.5B\n"}}), "neither policy.megatron_cfg.enabled nor policy.dtensor_cfg.enabled"));
   // Places are those of the file that says it, and what cannot be told is no number.
   CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  quant_cfg: x\n"}}), "run.yaml:3: policy.quant_cfg"));
-  CHECK(holds(refusal_of({{"base.yaml", std::string{one_policy} + "lager: 1\n"}, {"run.yaml", "defaults: base.yaml\n"}}), "base.yaml:12: lager is not known"));
+  CHECK(holds(refusal_of({{"base.yaml", std::string{one_policy} + "lager: 1\n"}, {"run.yaml", "defaults: base.yaml\n"}}), "base.yaml:20: lager is not known"));
   CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ${oc.env:SIZE}\n"}}), "base.yaml:5: policy.max_total_sequence_length must be"));
   CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ${policy.train_micro_batch_size}\n"}}), "base.yaml:5: policy.max_total_sequence_length must be"));
 }
@@ -139,6 +147,82 @@ TEST_CASE("a command over the files") {
   CHECK(holds(of("--config a/other.yaml"), "run.sh:2: names \"a/other.yaml\", and grpo-qwen3-30ba3b-4n8g.yaml is what is run"));
   CHECK(holds(of(""), "names \"grpo_math_1B.yaml\""));  // the program's own, from which the other inherits
   CHECK(holds(refusal_of({run("--config a/b.yaml")}), "names \"a/b.yaml\", which no file here is: give it, too"));
+}
+
+TEST_CASE("overrides go over each other in their order") {
+  const auto of = [&](const std::string& arguments) { return job_of({{"run.sh", "python examples/run_sft.py --config a.yaml " + arguments + "\n"}, {"a.yaml", one_policy}}); };
+  const std::string taken = "'~policy.train_micro_batch_size' ", put = "+policy.train_micro_batch_size=4 ";
+  CHECK(of(taken + put).batch.micro == 4);
+  CHECK(of("logger.zz=1 --config a.yaml").batch.micro == 2);
+  CHECK(holds(refusal_of({{"run.sh", "python examples/run_sft.py --config a.yaml " + put + taken + "\n"}, {"a.yaml", one_policy}}), "policy.train_micro_batch_size is required"));
+  CHECK(of("policy.train_micro_batch_size=8 policy.train_micro_batch_size=1").batch.micro == 1);
+}
+
+TEST_CASE("what NeMo-RL itself asserts") {
+  const auto with = [](const std::string& path, const json_value& value, json_value root = small()) {
+    launcher_keys::put(root, path, value);
+    try {
+      of_root(root);
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  auto packed = small(), dynamic = small(), separate = small();
+  launcher_keys::put(packed, "policy.sequence_packing.enabled", true);
+  launcher_keys::put(dynamic, "policy.dynamic_batching.enabled", true);
+  launcher_keys::put(separate, "policy.generation.colocated.enabled", false);
+  launcher_keys::put(separate, "cluster.num_nodes", 2);
+  launcher_keys::put(separate, "policy.generation.colocated.resources", {{"num_nodes", 1}, {"gpus_per_node", 8}});
+  CHECK(with("policy.dynamic_batching.enabled", true, packed).find("must not both be true") != std::string::npos);
+  CHECK(holds(with("policy.dynamic_batching.train_mb_tokens", 1025, dynamic), "policy.dynamic_batching.train_mb_tokens = 1025 is not modelled by this version (no whole number of longest samples"));
+  CHECK(holds(with("policy.megatron_cfg.pipeline_model_parallel_size", 2, dynamic), "must be 1 beside policy.dynamic_batching.enabled"));
+  CHECK(holds(with("policy.sequence_packing.logprob_mb_tokens", 3072, packed), "policy.sequence_packing.logprob_mb_tokens = 3072 is not modelled by this version (no multiple of train_mb_tokens, 2048)"));
+  CHECK(with("policy.sequence_packing.logprob_mb_tokens", 6144, packed).empty());
+  CHECK(with("policy.megatron_cfg.context_parallel_size", 2, packed).empty());
+  CHECK(with("grpo.seed", 1, separate).empty());
+  CHECK(holds(with("policy.generation.colocated.resources.gpus_per_node", 4, separate), "policy.generation.colocated.resources.gpus_per_node must be 8"));
+  CHECK(holds(with("policy.generation.colocated.resources.num_nodes", 2, [&] { auto one = separate; one["cluster"]["num_nodes"] = 1; one["policy"]["generation"]["colocated"]["resources"]["gpus_per_node"] = 4; return one; }()), "policy.generation.colocated.resources.num_nodes must be 1"));
+  CHECK(holds(with("policy.megatron_cfg.recompute_modules", json_value::array(), [&] { auto some = small(); some["policy"]["megatron_cfg"].update({{"activation_checkpointing", true}, {"recompute_granularity", "selective"}}); return some; }()), "recompute_modules must be a list of modules, found []"));
+  CHECK(holds(with("grpo.adv_estimator.name", "nonsense"), "must be grpo, gdpo or reinforce_plus_plus, found \"nonsense\""));
+  for (const auto* key : {"policy.generation.vllm_cfg.gpu_memory_utilization", "policy.generation.vllm_cfg.tensor_parallel_size", "policy.generation.colocated.enabled", "policy.megatron_cfg.tensor_model_parallel_size", "policy.megatron_cfg.optimizer.use_distributed_optimizer"})
+    CHECK(holds(with(key, nullptr), std::string{key} + " is required, and NeMo-RL has no default for it"));
+  auto plain = small();
+  plain["grpo"] = {{"seed", 1}}, plain.erase("loss_fn");
+  CHECK(of_root(plain).rollout.generations == 16);  // GRPOConfig, and ClippedPGLossConfig's penalty of 0.01
+  CHECK(of_root(plain).objective.reference == reference_way::swapped);
+}
+
+TEST_CASE("experts lie over as many GPUs as layers do, where nothing else is said") {
+  auto root = small();
+  root["policy"]["model_name"] = "Qwen/Qwen3-30B-A3B";
+  root["policy"]["megatron_cfg"].update({{"tensor_model_parallel_size", 2}, {"sequence_parallel", true}, {"expert_model_parallel_size", 2}, {"expert_tensor_parallel_size", nullptr}, {"moe_token_dispatcher_type", "alltoall"}, {"moe_router_load_balancing_type", "none"}});
+  CHECK(of_root(root).parallel.expert_tensor == 2);
+  root["policy"]["megatron_cfg"]["expert_tensor_parallel_size"] = 1;
+  CHECK(of_root(root).parallel.expert_tensor == 1);
+  const auto without = [&](const char* key) {
+    auto less = root;
+    less["policy"]["megatron_cfg"].erase(key);
+    try {
+      of_root(less);
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  for (const auto* key : {"expert_tensor_parallel_size", "expert_model_parallel_size", "moe_token_dispatcher_type"}) CHECK(holds(without(key), std::string{"policy.megatron_cfg."} + key + " is required"));
+}
+
+TEST_CASE("validation of more samples at once than a step has, and reward models, are refused") {
+  std::string sft = one_policy;
+  const auto with = [&](const std::string& section) { return std::string{sft}.replace(sft.find("sft: {seed: 1}"), 14, section); };
+  CHECK(refusal_of({{"a.yaml", with("sft: {val_micro_batch_size: 2}")}}).empty());
+  CHECK(holds(refusal_of({{"a.yaml", with("sft: {val_micro_batch_size: 3}")}}), "sft.val_micro_batch_size = 3 is not modelled by this version (validation of more samples"));
+  CHECK(refusal_of({{"a.yaml", with("sft: {val_micro_batch_size: 3, val_period: 0}")}}).empty());
+  CHECK(holds(refusal_of({{"a.yaml", with("dpo: {val_micro_batch_size: 3, val_period: 0, val_at_start: true}")}}), "dpo.val_micro_batch_size = 3 is not modelled"));
+  CHECK(job_of({{"a.yaml", sft}}).batch.lengths.unknown);
+  sft.replace(sft.find("policy:\n"), 8, "policy:\n  reward_model_cfg: {enabled: true, reward_model_type: bradley_terry}\n");
+  CHECK(holds(refusal_of({{"a.yaml", with("rm: {seed: 1}")}}), "NeMo-RL has no reward models over Megatron's layers"));
 }
 
 TEST_CASE("a section is an object, on a command line, too") {

@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/nemo_files.hpp>
 #include <headroom/io/launchers/nemo_keys.hpp>
 #include <headroom/io/launchers/nemo_megatron.hpp>
+#include <headroom/io/syntax/spelling.hpp>
 
 namespace headroom::io {
 
@@ -32,14 +33,10 @@ class nemo_config {
 
  private:
   std::string needed_word(const std::string& path) {
-    const auto word = k_.word(path);
-    if (word.empty()) fail("headroom: " + k_.source() + ": " + path + " is required");
-    return word;
+    return nemo_needed(k_, path), k_.word(path);
   }
   std::int64_t needed(const std::string& path) {
-    const auto n = k_.number(path, 0);
-    if (n == 0) fail("headroom: " + k_.source() + ": " + path + " is required");
-    return n;
+    return nemo_needed_number(k_, path);
   }
   /// Each program reads a section of its own.
   void kind() {
@@ -58,7 +55,7 @@ class nemo_config {
     if (const auto type = k_.word("policy.reward_model_cfg.reward_model_type", "bradley_terry"); scores && type != "bradley_terry") d_->unmodelled_key("policy.reward_model_cfg.reward_model_type", type, k_.place("policy.reward_model_cfg.reward_model_type"));
   }
   [[nodiscard]] bool generates() const { return kind_ == "grpo"; }
-  [[nodiscard]] bool shares() const { return k_.on("policy.generation.colocated.enabled", true); }
+  [[nodiscard]] bool shares() const { return nemo_needed_on(k_, "policy.generation.colocated.enabled"); }
 
   /// What the engine has of its own, the trainer has not (nemo_rl/algorithms/grpo.py setup).
   void gpus() {
@@ -67,6 +64,8 @@ class nemo_config {
       const auto* key = nodes == 1 ? "policy.generation.colocated.resources.gpus_per_node" : "policy.generation.colocated.resources.num_nodes";
       auto& whole = nodes == 1 ? each : nodes;
       const auto theirs = needed(key);
+      const std::string at = "policy.generation.colocated.resources.", other = at + (nodes == 1 ? "num_nodes" : "gpus_per_node");
+      if (nodes == 1 ? k_.number(other, 1) != 1 : needed(other) != each) fail("headroom: " + k_.place(other) + ": NeMo-RL takes whole nodes for the engine where there are several, and a part of one where there is one: " + other + " must be " + std::to_string(nodes == 1 ? 1 : each));
       engine_gpus_ = nodes == 1 ? theirs : checked::mul(theirs, each);
       if (theirs >= whole) fail("headroom: " + k_.place(key) + ": " + key + " must leave GPUs to train, and takes " + std::to_string(theirs) + " of " + std::to_string(whole));
       whole -= theirs;
@@ -83,12 +82,14 @@ class nemo_config {
   };
   micro_batches batches(const char* tokens_key) {
     const auto longest = needed("policy.max_total_sequence_length");
+    if (k_.on("policy.sequence_packing.enabled") && k_.on("policy.dynamic_batching.enabled")) fail("headroom: " + k_.place("policy.dynamic_batching.enabled") + ": policy.dynamic_batching.enabled and policy.sequence_packing.enabled must not both be true");
     for (const auto* how : {"sequence_packing", "dynamic_batching"}) {
       if (!k_.on(std::string{"policy."} + how + ".enabled")) continue;
       const auto key = std::string{"policy."} + how + "." + tokens_key;
       const auto tokens = needed(key);
       if (tokens < longest) fail("headroom: " + k_.place(key) + ": " + key + " must hold the longest sample, policy.max_total_sequence_length: " + std::to_string(longest));
       if (how == std::string_view{"sequence_packing"}) return {1, tokens, true};
+      if (tokens % longest != 0) d_->unmodelled_key(key, tokens, k_.place(key), "no whole number of longest samples, policy.max_total_sequence_length: " + std::to_string(longest));
       return {tokens / longest, longest, false};
     }
     return {needed(std::string_view{tokens_key} == "train_mb_tokens" ? "policy.train_micro_batch_size" : "policy.logprob_batch_size"), longest, false};
@@ -101,13 +102,30 @@ class nemo_config {
 
   void over_megatron() {
     if (k_.on("policy.dtensor_cfg.enabled")) fail("headroom: " + k_.place("policy.dtensor_cfg.enabled") + ": policy.dtensor_cfg.enabled and policy.megatron_cfg.enabled must not both be true");
-    const auto ranks = std::max<std::int64_t>(1, gpus_ / checked::mul(checked::mul(k_.number("policy.megatron_cfg.tensor_model_parallel_size", 1), k_.number("policy.megatron_cfg.pipeline_model_parallel_size", 1)), k_.number("policy.megatron_cfg.context_parallel_size", 1)));
+    if (kind_ == "reward") fail("headroom: " + k_.place("policy.megatron_cfg.enabled") + ": NeMo-RL has no reward models over Megatron's layers (nemo_rl/models/megatron/setup.py)");
+    const std::string at = "policy.megatron_cfg.";
+    const auto pipeline = needed(at + "pipeline_model_parallel_size"), context = needed(at + "context_parallel_size");
+    const auto ranks = std::max<std::int64_t>(1, gpus_ / checked::mul(checked::mul(needed(at + "tensor_model_parallel_size"), pipeline), context));
+    if (context > 1 && !k_.on("policy.sequence_packing.enabled")) fail("headroom: " + k_.place(at + "context_parallel_size") + ": " + at + "context_parallel_size above 1 needs policy.sequence_packing.enabled in NeMo-RL");
+    if (pipeline > 1 && k_.on("policy.dynamic_batching.enabled")) fail("headroom: " + k_.place(at + "pipeline_model_parallel_size") + ": " + at + "pipeline_model_parallel_size must be 1 beside policy.dynamic_batching.enabled in NeMo-RL");
     const auto b = batches("train_mb_tokens");
     auto samples = needed("policy.train_global_batch_size");
     if (b.packed) samples = rows_of(samples, b, ranks);
     nemo_megatron{*d_, k_}.import(b.micro, b.length, samples);
     if (b.packed) d_->say({"batch", "packed"}, true, k_.place("policy.sequence_packing.enabled"));
+    if (!b.packed) d_->keeps_lengths = k_.place("policy.max_total_sequence_length");  // nemo_rl/algorithms/sft.py, batched_message_log_to_flat_message
+    validation();
     if (const auto* chunk = k_.find("policy.logprob_chunk_size")) d_->unmodelled_key("policy.logprob_chunk_size", *chunk, k_.place("policy.logprob_chunk_size"), "log-probabilities of so many tokens at a time");
+  }
+
+  /// Forwards of validation (sft.py, dpo.py validate_one_dataset) take less than a step of as many samples at once; micro-batches that are packed or
+  /// batched by tokens are as large as a step's.
+  void validation() {
+    if (generates() || k_.on("policy.sequence_packing.enabled") || k_.on("policy.dynamic_batching.enabled")) return;
+    const auto key = section_ + ".val_micro_batch_size";
+    const auto samples = k_.number(key, 1);
+    const bool validates = k_.number(section_ + ".val_period", 1, 0) > 0 || k_.on(section_ + ".val_at_start") || k_.on(section_ + ".val_at_end");
+    if (validates && samples > needed("policy.train_micro_batch_size")) d_->unmodelled_key(key, samples, k_.place(key), "validation of more samples at once than a step trains on, policy.train_micro_batch_size");
   }
 
   /// FSDP2 over transformers' modules, or NeMo-Automodel's: weights in fp32, layers in bf16, gradients reduced in fp32.
@@ -150,14 +168,16 @@ class nemo_config {
     d_->replace("adapter", {{"kind", "lora"}, {"rank", k_.number(at + "dim", 8)}, {"targets", targets}, {"format", "fp32"}, {"dropout", k_.share(at + "dropout", 0.0)}}, k_.place(at + "enabled"));
   }
 
-  /// A reference is kept where its divergence counts (grpo.py setup: init_reference_model), and of DPO always; its weights are swapped in from the host,
+  /// A reference is kept where its divergence counts (grpo.py setup: init_reference_model; by default it does, loss_functions.py ClippedPGLossConfig), and of DPO always; its weights are swapped in from the host,
   /// or adapters switched off.
   void method() {
     json_value o = {{"kind", kind_}, {"trainer", "nemo-rl"}};
-    if (const auto name = k_.word("grpo.adv_estimator.name", "grpo"); generates() && name == "opd") d_->unmodelled_key("grpo.adv_estimator.name", name, k_.place("grpo.adv_estimator.name"), "distillation from teachers");
+    const auto name = k_.word("grpo.adv_estimator.name", "grpo");
+    if (generates() && !among_words("grpo|gdpo|reinforce_plus_plus|opd", name)) fail("headroom: " + k_.place("grpo.adv_estimator.name") + ": grpo.adv_estimator.name must be grpo, gdpo or reinforce_plus_plus, found " + in_quotes(name));
+    if (generates() && name == "opd") d_->unmodelled_key("grpo.adv_estimator.name", name, k_.place("grpo.adv_estimator.name"), "distillation from teachers");
     const auto* weight = k_.find("loss_fn.reference_policy_kl_penalty");
     if (generates() && weight != nullptr && !weight->is_number()) wrong_value("loss_fn.reference_policy_kl_penalty", "a number", *weight);
-    if (generates()) o["reference"] = weight != nullptr && *weight > 0 ? (d_->has({"adapter"}) ? "adapter-off" : "swapped") : "none";
+    if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? (d_->has({"adapter"}) ? "adapter-off" : "swapped") : "none";
     if (kind_ == "dpo") o["reference"] = d_->has({"adapter"}) ? "adapter-off" : "swapped";
     d_->replace("objective", o, k_.place(section_));
     if (generates()) rollout();
@@ -166,9 +186,9 @@ class nemo_config {
     const std::string at = "policy.generation.", vllm = at + "vllm_cfg.", more = at + "vllm_kwargs.";
     const auto engine = k_.word(at + "backend", "vllm");
     if (engine != "vllm") d_->unmodelled_key(at + "backend", engine, k_.place(at + "backend"), "vllm is");
-    const auto tensor = k_.number(vllm + "tensor_parallel_size", 1), expert = k_.number(vllm + "expert_parallel_size", 1);
+    const auto tensor = needed(vllm + "tensor_parallel_size"), expert = k_.number(vllm + "expert_parallel_size", 1);
     if (expert > 1 && expert != tensor) d_->unmodelled_key(vllm + "expert_parallel_size", expert, k_.place(vllm + "expert_parallel_size"), "experts over more or fewer GPUs than tensor_parallel_size");
-    json_value r = {{"engine", "vllm"}, {"placement", shares() ? "colocated" : "separate"}, {"tensor", tensor}, {"generations", k_.number("grpo.num_generations_per_prompt", 1)}, {"share", k_.share(vllm + "gpu_memory_utilization", 0.6)}};
+    json_value r = {{"engine", "vllm"}, {"placement", shares() ? "colocated" : "separate"}, {"tensor", tensor}, {"generations", k_.number("grpo.num_generations_per_prompt", 16)}, {"share", number_at(nemo_needed(k_, vllm + "gpu_memory_utilization"), vllm + "gpu_memory_utilization", 0.0, 1.0)}};
     if (shares()) r["sleep"] = 1, r["trainer_moves"] = {"parameters", "gradients", "optimizer"};
     else r["gpus"] = engine_gpus_;
     passed_weights(r);
@@ -181,7 +201,10 @@ class nemo_config {
     const auto longest = needed("policy.max_total_sequence_length"), answers = k_.number(at + "max_new_tokens", longest);
     if (answers < longest) r["completion"] = answers, r["prompt"] = longest - answers;
     const auto scores = batches("logprob_mb_tokens"), trains = batches("train_mb_tokens");
-    if (const auto more_at_once = checked::mul(scores.micro, scores.length) / trains.length; more_at_once > trains.micro) r["batch"] = more_at_once;
+    const auto tokens = checked::mul(scores.micro, scores.length);
+    const std::string key = "policy.sequence_packing.logprob_mb_tokens";
+    if (tokens > checked::mul(trains.micro, trains.length) && tokens % trains.length != 0) d_->unmodelled_key(key, tokens, k_.place(key), "no multiple of train_mb_tokens, " + std::to_string(trains.length));
+    if (const auto more_at_once = tokens / trains.length; more_at_once > trains.micro) r["batch"] = more_at_once;
     d_->replace("rollout", r, k_.place(at + "backend"));
   }
 
@@ -206,7 +229,7 @@ class nemo_config {
 /// Keeps a file until all are known: one is run, and inherits from the others.
 /// Errors: job_error for two files of one name.
 inline void keep_nemo_rl(draft& d, const document& from) {
-  if (std::any_of(d.nemo_rl.begin(), d.nemo_rl.end(), [&](const document& other) { return other.source == from.source; })) fail("headroom: " + from.source + ": two of NeMo-RL's configurations have this name, by which files inherit");
+  if (std::any_of(d.nemo_rl.begin(), d.nemo_rl.end(), [&](const document& other) { return other.source == from.source; })) fail("headroom: " + from.source + ": two of NeMo-RL's configurations have this name, and the defaults of a third name files by their names alone: rename one of them, or give the one that is meant alone");
   d.nemo_rl.push_back(from);
 }
 

@@ -53,9 +53,11 @@ class nemo_files {
       if (run != nullptr) fail("headroom: " + run->source + " and " + one.source + " are both configurations of NeMo-RL's, of which a job has one: give the one that is run, and those that it inherits from");
       run = &one;
     }
-    if (run == nullptr) fail("headroom: " + all_->front().source + ": these configurations of NeMo-RL's inherit from each other in a circle");
-    document whole{.source = run->source, .root = json_value::object(), .lines = {}};
-    add(whole, *run, 0);
+    document whole{.source = run == nullptr ? all_->front().source : run->source, .root = json_value::object(), .lines = {}};
+    std::vector<std::string> heirs;
+    for (const auto& one : *all_)  // each inherits from another: one of them lies in a circle
+      if (run == nullptr) add(whole, one, heirs);
+    if (run != nullptr) add(whole, *run, heirs);
     return whole;
   }
 
@@ -64,7 +66,10 @@ class nemo_files {
     std::vector<std::string> paths;
     const auto said = of.root.find("defaults");
     if (said == of.root.end() || said->is_null()) return paths;
-    for (const auto& path : said->is_array() ? *said : json_value::array({*said})) paths.push_back(string_at(path, "defaults"));
+    for (const auto& path : said->is_array() ? *said : json_value::array({*said})) {
+      if (!path.is_string()) fail("headroom: " + of.place("defaults") + ": defaults must be the path of a file that is inherited from, or a list of such, found " + path.dump());
+      paths.push_back(path.get<std::string>());
+    }
     return paths;
   }
   static bool names(const document& who, std::string_view source) {
@@ -72,20 +77,30 @@ class nemo_files {
     return std::any_of(all.begin(), all.end(), [&](const std::string& path) { return file_part(path) == source; });
   }
 
-  void add(document& whole, const document& one, int depth) const {
-    if (depth > 16) fail("headroom: " + one.source + ": these configurations of NeMo-RL's inherit from each other in a circle");
+  /// `heirs`: the files that inherit from this one, the one that is run first.
+  void add(document& whole, const document& one, std::vector<std::string>& heirs) const {
+    const bool again = std::find(heirs.begin(), heirs.end(), one.source) != heirs.end();
+    heirs.push_back(one.source);
+    if (again) {
+      std::string way;
+      for (const auto& file : heirs) way += (way.empty() ? "" : ", then from ") + file;
+      fail("headroom: " + one.place("defaults") + ": these configurations of NeMo-RL's inherit from each other in a circle: " + way);
+    }
     for (const auto& path : parents(one)) {
       const auto found = std::find_if(all_->begin(), all_->end(), [&](const document& other) { return other.source == file_part(path); });
       if (found == all_->end()) fail("headroom: " + one.place("defaults") + ": names " + in_quotes(path) + ", which no file here is: give it, too");
-      add(whole, *found, depth + 1);
+      add(whole, *found, heirs);
     }
+    heirs.pop_back();
     whole.spend(copied(one.root));
     auto own = one.root;
     own.erase("defaults");
-    for (auto& [key, section] : own.items()) {  // "_override_: true": nothing of the section is inherited
-      if (!section.is_object() || !section.contains("_override_") || section["_override_"] != true) continue;
+    for (auto& [key, section] : own.items()) {  // "_override_", with a value that Python takes for true: nothing of the section is inherited
+      if (!section.is_object() || !section.contains("_override_")) continue;
+      const auto said = section["_override_"];
       section.erase("_override_");
-      whole.root.erase(key);
+      const bool empty = said.is_null() || said == false || said == 0 || said == "" || (said.is_structured() && said.empty());
+      if (!empty) whole.root.erase(key);
     }
     merge_nemo(whole.root, own);
     for (const auto& [key, line] : one.lines) {
@@ -193,12 +208,14 @@ class nemo_values {
 /// Programs of NeMo-RL's that are not read, by the sections that they alone have.
 inline void refuse_nemo_program(const document& from) {
   for (const auto* other : {"ppo", "distillation", "eval", "async_rl"})
-    if (from.root.contains(other) && !from.root[other].is_null()) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO, SFT and reward models are (sections grpo, dpo, sft, rm)");
+    if (from.root.contains(other) && !from.root[other].is_null()) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO and SFT are (sections grpo, dpo, sft)");
 }
 
-/// Keys of a command line, by their paths, over those of the files; "~section.key" takes one out.
+/// Keys of a command line, each with its value in their order, over those of the files; "~section.key" takes one out.
 inline void say_over_nemo(document& from, const document& command) {
-  for (const auto& [said, value] : command.root.items()) {
+  for (const auto& one : command.root) {
+    const auto said = one[0].get<std::string>();
+    const auto& value = one[1];
     const bool out = said.starts_with('~');
     auto key = out ? said.substr(1) : said;
     from.elsewhere[key] = command.place(said);

@@ -12,7 +12,8 @@ namespace headroom::io::detail {
 // clang-format off
 /// Keys that io/launchers/import_nemo.hpp reads.
 inline constexpr auto nemo_read = std::to_array<std::string_view>({
-    "cluster.gpus_per_node", "cluster.num_nodes", "data_plane.backend", "data_plane.enabled", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt",
+    "cluster.gpus_per_node", "cluster.num_nodes", "data_plane.backend", "data_plane.enabled", "dpo.val_at_end", "dpo.val_at_start", "dpo.val_micro_batch_size",
+    "dpo.val_period", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt",
     "loss_fn.reference_policy_kl_penalty", "policy.dtensor_cfg._v2", "policy.dtensor_cfg.activation_checkpointing", "policy.dtensor_cfg.context_parallel_size",
     "policy.dtensor_cfg.cpu_offload", "policy.dtensor_cfg.dp_replicate_size", "policy.dtensor_cfg.enabled", "policy.dtensor_cfg.env_vars.PYTORCH_CUDA_ALLOC_CONF",
     "policy.dtensor_cfg.expert_parallel_size", "policy.dtensor_cfg.lora_cfg.dim", "policy.dtensor_cfg.lora_cfg.dropout", "policy.dtensor_cfg.lora_cfg.enabled",
@@ -39,6 +40,7 @@ inline constexpr auto nemo_read = std::to_array<std::string_view>({
     "policy.offload_optimizer_for_refit", "policy.optimizer.kwargs.foreach", "policy.optimizer.kwargs.fused", "policy.optimizer.name", "policy.precision",
     "policy.refit_buffer_size_gb", "policy.reward_model_cfg.enabled", "policy.reward_model_cfg.reward_model_type", "policy.sequence_packing.enabled",
     "policy.sequence_packing.logprob_mb_tokens", "policy.sequence_packing.train_mb_tokens", "policy.train_global_batch_size", "policy.train_micro_batch_size",
+    "rm.val_at_end", "rm.val_at_start", "rm.val_micro_batch_size", "rm.val_period", "sft.val_at_end", "sft.val_at_start", "sft.val_micro_batch_size", "sft.val_period",
 });
 
 /// Rewards, advantages and losses are arithmetic on a number for each token, once its log-probability is known. Data, logs and checkpoints are files.
@@ -47,8 +49,8 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"cluster.segment_size", "*"}, {"data", "*"}, {"data_plane.claim_meta_poll_interval_s", "*"}, {"data_plane.global_segment_size", "*"}, {"data_plane.impl", "*"},
     {"data_plane.local_buffer_size", "*"}, {"data_plane.num_storage_units", "*"}, {"data_plane.storage_capacity", "*"}, {"dpo.max_num_epochs", "*"},
     {"dpo.max_num_steps", "*"}, {"dpo.preference_average_log_probs", "*"}, {"dpo.preference_loss_weight", "*"}, {"dpo.reference_policy_kl_penalty", "*"},
-    {"dpo.seed", "*"}, {"dpo.sft_average_log_probs", "*"}, {"dpo.sft_loss_weight", "*"}, {"dpo.val_at_end", "*"}, {"dpo.val_at_start", "*"}, {"dpo.val_batches", "*"},
-    {"dpo.val_global_batch_size", "*"}, {"dpo.val_micro_batch_size", "*"}, {"dpo.val_period", "*"}, {"fault_tolerance", "*"},
+    {"dpo.seed", "*"}, {"dpo.sft_average_log_probs", "*"}, {"dpo.sft_loss_weight", "*"}, {"dpo.val_batches", "*"},
+    {"dpo.val_global_batch_size", "*"}, {"fault_tolerance", "*"},
     {"grpo.adv_estimator.minus_baseline", "*"}, {"grpo.adv_estimator.normalize_rewards", "*"}, {"grpo.adv_estimator.reward_weights", "*"},
     {"grpo.adv_estimator.use_leave_one_out_baseline", "*"}, {"grpo.advantage_clip_high", "*"}, {"grpo.advantage_clip_low", "*"}, {"grpo.async_grpo", "*"},
     {"grpo.async_grpo.enabled", "*"}, {"grpo.async_grpo.in_flight_weight_updates", "*"}, {"grpo.async_grpo.max_generation_failures", "*"},
@@ -139,7 +141,7 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"policy.megatron_cfg.peft.a2a_experimental", "*"}, {"policy.megatron_cfg.peft.alpha", "*"}, {"policy.megatron_cfg.peft.dim", "*"},
     {"policy.megatron_cfg.peft.dropout", "*"}, {"policy.megatron_cfg.peft.dropout_position", "*"}, {"policy.megatron_cfg.peft.enabled", "false"},
     {"policy.megatron_cfg.peft.exclude_modules", "*"}, {"policy.megatron_cfg.peft.lora_A_init_method", "*"}, {"policy.megatron_cfg.peft.lora_B_init_method", "*"},
-    {"policy.megatron_cfg.peft.lora_dtype", "*"}, {"policy.megatron_cfg.peft.target_modules", "*"}, {"policy.megatron_cfg.pipeline_dtype", "*"},
+    {"policy.megatron_cfg.peft.lora_dtype", "*"}, {"policy.megatron_cfg.peft.target_modules", "*"}, {"policy.megatron_cfg.pipeline_dtype", "bfloat16"},
     {"policy.megatron_cfg.radio_force_cpe_eval_mode", ""}, {"policy.megatron_cfg.scale_loss_by_dp_cp_size", "*"}, {"policy.megatron_cfg.scheduler", "*"},
     {"policy.megatron_cfg.track_moe_metrics", "*"}, {"policy.megatron_cfg.train_iters", "*"}, {"policy.megatron_cfg.transformer_impl", "transformer_engine"},
     {"policy.megatron_cfg.use_fused_linear_logprobs", "false"}, {"policy.megatron_cfg.use_fused_weighted_squared_relu", "false"},
@@ -150,9 +152,9 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"policy.quant_sequence_length", ""}, {"policy.router_replay.enabled", "false"}, {"policy.scheduler", "*"}, {"policy.sequence_packing.algorithm", "*"},
     {"policy.sequence_packing.fuse_loss", "*"}, {"policy.sequence_packing.microbatch_order", "*"}, {"policy.sequence_packing.sequence_length_round", "*"},
     {"policy.tokenizer", "*"}, {"quantize", ""}, {"reward_penalties", "*"}, {"rm.max_num_epochs", "*"}, {"rm.max_num_steps", "*"}, {"rm.seed", "*"},
-    {"rm.val_at_end", "*"}, {"rm.val_at_start", "*"}, {"rm.val_batches", "*"}, {"rm.val_global_batch_size", "*"}, {"rm.val_micro_batch_size", "*"},
-    {"rm.val_period", "*"}, {"sft.max_num_epochs", "*"}, {"sft.max_num_steps", "*"}, {"sft.only_unmask_final", "*"}, {"sft.seed", "*"}, {"sft.val_at_end", "*"},
-    {"sft.val_at_start", "*"}, {"sft.val_batches", "*"}, {"sft.val_global_batch_size", "*"}, {"sft.val_micro_batch_size", "*"}, {"sft.val_period", "*"},
+    {"rm.val_batches", "*"}, {"rm.val_global_batch_size", "*"},
+    {"sft.max_num_epochs", "*"}, {"sft.max_num_steps", "*"}, {"sft.only_unmask_final", "*"}, {"sft.seed", "*"},
+    {"sft.val_batches", "*"}, {"sft.val_global_batch_size", "*"},
     {"sif_dir", "*"}, {"teacher", ""}, {"teachers", ""}, {"value", ""}, {"value_loss_fn", ""},
 });
 // clang-format on

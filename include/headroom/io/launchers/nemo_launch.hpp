@@ -22,14 +22,18 @@ constexpr std::string_view nemo_default(std::string_view script) {
 inline void nemo_launch(draft& d, std::span<const shell_word> words, std::string_view script, const std::string& source) {
   const auto at = [&](int line) { return source + ":" + std::to_string(line); };
   const auto begin = words.empty() ? 1 : words[0].line;
-  document over{.source = source, .root = json_value::object(), .lines = {}};
+  document over{.source = source, .root = json_value::array(), .lines = {}};  // in the order in which they are applied
+  const auto say = [&](const std::string& key, json_value value, int line) {
+    over.root.push_back(json_value::array({key, std::move(value)}));
+    over.lines[key] = line;
+  };
   std::string file;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& w = words[i];
     std::string_view text = w.text;
     if (text.starts_with("--config=")) file = w.shown().substr(9);
     else if (text == "--config" && i + 1 < words.size()) file = words[++i].shown();
-    else if (text.starts_with('~')) over.root[std::string{text.substr(0, text.find('='))}] = nullptr, over.lines[std::string{text.substr(0, text.find('='))}] = w.line;
+    else if (text.starts_with('~')) say(std::string{text.substr(0, text.find('='))}, nullptr, w.line);
     else if (text.starts_with('-') || text.find('=') == std::string_view::npos) fail("headroom: " + at(w.line) + ": " + in_quotes(w.shown()) + " is no KEY=VALUE of NeMo-RL's");
     else {
       while (text.starts_with('+')) text.remove_prefix(1);
@@ -37,7 +41,7 @@ inline void nemo_launch(draft& d, std::span<const shell_word> words, std::string
       const shell_word value{std::string{text.substr(text.find('=') + 1)}, w.line};
       if (!value.known() && !key.starts_with("logger.") && !key.starts_with("checkpointing.")) fail("headroom: " + at(w.line) + ": " + key + " is " + in_quotes(value.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
       if (value.text.starts_with('{') && !among_words("logger|checkpointing|data", key.substr(0, key.find('.')))) fail("headroom: " + at(w.line) + ": " + key + " = " + in_quotes(value.shown()) + " is a section on a command line: give its keys one by one, as " + key + ".KEY=VALUE");
-      over.root[key] = yaml_word(value.shown()), over.lines[key] = w.line;
+      say(key, yaml_word(value.shown()), w.line);
     }
   }
   if (file.empty()) file = nemo_default(script);

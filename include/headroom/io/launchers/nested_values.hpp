@@ -59,6 +59,8 @@ class nested_values {
     const auto* v = value_at(from_->root, path);
     return v == nullptr || v->is_null() ? nullptr : v;
   }
+  /// Whether the document has the key, be it null.
+  [[nodiscard]] bool has(std::string_view path) const { return value_at(from_->root, path) != nullptr; }
   [[nodiscard]] bool on(const std::string& path, bool otherwise = false) const {
     const auto* v = find(path);
     return v == nullptr ? otherwise : truth(*v, path);
