@@ -120,6 +120,16 @@ constexpr void add_tower(inventory& list, const vision_shape& v) {
   }
 }
 
+/// InternVLChatModel.mlp1; Megatron-LM's MultimodalProjector, the MLP of a layer, which tensor parallelism divides.
+constexpr void add_norm_mlp(inventory& list, const vision_shape& v, std::int64_t out) {
+  constexpr module role = module::projector;
+  const bool divided = v.projector_hidden > 0;
+  const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden), inner = divided ? v.projector_hidden : out;
+  list.add({.role = role, .rows = wide, .per_layer = 2});
+  add_biased(list, role, inner, wide, 1, divided ? split_axis::rows : split_axis::none);
+  add_biased(list, role, out, inner, 1, divided ? split_axis::columns : split_axis::none);
+}
+
 constexpr void add_projector(inventory& list, const shape& m) {
   const auto& v = m.vision;
   constexpr module role = module::projector;
@@ -157,14 +167,7 @@ constexpr void add_projector(inventory& list, const shape& m) {
       break;
     case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
-    case projector_kind::norm_mlp: {  // InternVLChatModel.mlp1; Megatron-LM's MultimodalProjector, the MLP of a layer, which tensor parallelism divides
-      const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden), inner = v.projector_hidden > 0 ? v.projector_hidden : out;
-      const bool divided = v.projector_hidden > 0;
-      list.add({.role = role, .rows = wide, .per_layer = 2});
-      add_biased(list, role, inner, wide, 1, divided ? split_axis::rows : split_axis::none);
-      add_biased(list, role, out, inner, 1, divided ? split_axis::columns : split_axis::none);
-      break;
-    }
+    case projector_kind::norm_mlp: add_norm_mlp(list, v, out); break;
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});
       add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden));
