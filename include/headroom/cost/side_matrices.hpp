@@ -73,7 +73,11 @@ constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&&
       add(merged, inner, static_cast<double>(v.ffn)), add(merged, out, out), add(merged, text, out);
       break;
     }
-    case projector_kind::norm_mlp: add(merged, out, wide), add(merged, out, out); break;
+    case projector_kind::norm_mlp: {
+      const double read = samples * static_cast<double>(image_tokens(v)), inner = v.projector_hidden > 0 ? static_cast<double>(v.projector_hidden) : out;
+      add(read, inner, wide), add(read, out, inner);
+      break;
+    }
     case projector_kind::patch_merger: add(merged, from, wide), add(merged, out, from), add(merged, out, out); break;
     case projector_kind::resampler: {
       const double queries = cut * static_cast<double>(v.resampler);

@@ -36,9 +36,11 @@ constexpr std::int64_t patches_of_tile(const vision_shape& v) {
   const auto edge = tile_edge(v) / v.patch;
   return checked::mul(edge, v.image_height > 0 ? v.image_height / v.patch : edge);
 }
-/// Tokens that the images of a sample put into the sequence. LLaVA-NeXT's are fewer, where tiles are cut to the image again.
+/// Tokens that the images of a sample put into the sequence. LLaVA-NeXT's are fewer, where tiles are cut to the image again. Megatron-LM's tower
+/// keeps the class token, unless it is told to drop it (core/models/vision/clip_vit_model.py get_num_image_embeddings).
 constexpr std::int64_t image_tokens(const vision_shape& v) {
   const auto patches = patches_of_tile(v);
+  if (v.kind == vision_kind::megatron_clip) return checked::mul(tiles(v), v.tokens > 0 ? v.tokens : patches + 1);
   switch (v.projector) {
     case projector_kind::norm_linear: return checked::mul(tiles(v), patches < 256 ? patches : 256);
     case projector_kind::merger:
