@@ -35,10 +35,10 @@ constexpr std::int64_t smallest_cluster(const job& j) {
   return least;
 }
 
-/// Tokens that a sample's images take of its sequence; 1 where none are given.
+/// Tokens that a sample's images take of its sequence; 1 where none are given. Megatron-LM's tower has images of one size, whether they are given or not.
 constexpr std::int64_t tokens_of_images(const job& j) {
   const auto v = seen(j.model.vision, j.batch.images);
-  if (!j.batch.images.given() || v.newline || v.patch < 1 || v.image < v.patch) return 1;
+  if ((!j.batch.images.given() && v.kind != vision_kind::megatron_clip) || v.newline || v.patch < 1 || v.image < v.patch) return 1;
   const auto tokens = image_tokens(v);
   return tokens > 1 ? tokens : 1;
 }
@@ -185,6 +185,9 @@ constexpr solution solve(const job& given, const unknown& u, Fits fits) {
   solution s{.step = u.step(given), .job = given};
   const auto last = u.most(given) / s.step, first = u.first == nullptr ? 1 : checked::ceil_div(u.first(given), s.step);
   if (last < 1) refuse("headroom: there is no value to try: parallelism divides the key into parts larger than its range; step", s.step);
+  if (first > last)
+    refuse("headroom: there is no value to try: the smallest is above the largest (batch.sequence must hold the tokens of a sample's images, and ends at model.max_positions where positions are learned); the "
+           "smallest", checked::mul(first, s.step));
   const auto holds = [&](std::int64_t n) {
     u.set(s.job, n * s.step);
     return fits(s.job) != u.fewest;  // whether n lies before the turn
