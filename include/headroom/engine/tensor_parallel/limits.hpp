@@ -196,7 +196,7 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
   const bool sees = j.model.vision.layers > 0;
   if (j.batch.images.none) return no("headroom: a tower that never runs is not modelled over Megatron's layers by this version; leave batch.images.none out");
-  if (sees && j.model.vision.kind == vision_kind::megatron_clip) {
+  if (j.model.vision.kind == vision_kind::megatron_clip) {
     if (const auto why = check_megatron_tower(j, no)) return why;
   } else if (sees && !sees_over_megatron(j))
     return no("headroom: over Megatron's layers towers are modelled that do not train, without Megatron-FSDP and Muon, and without deep mergers over pipeline stages: trainable must be all modules but vision and projector, or leave them to adapters beside them; model", j.model.label);
@@ -249,11 +249,23 @@ constexpr objection check_megatron_recompute(const job& j, const No& no) {
   return {};
 }
 
+/// Context parallelism has kernels alone: TransformerEngine 2 attention/dot_product_attention/utils.py get_attention_backend takes
+/// UnfusedDotProductAttention away there, and FlashAttention 2 and cuDNN's where heads are no multiple of 8 wide. FlashAttention 3 stays.
+template <class No>
+constexpr objection check_ring(const job& j, const No& no) {
+  const auto& m = j.model;
+  if (j.parallel.context > 1 && j.framework.modules.kind == layer_modules::megatron && !m.latent() && m.head_width() % 8 != 0)
+    return no("headroom: context parallelism over heads whose width is no multiple of 8, for which FlashAttention 2 and cuDNN have no kernel, is not modelled by this version; parallel.context must be 1, or "
+              "model.head_dim such a multiple; it is", m.head_width());
+  return {};
+}
+
 /// A job of Megatron's modules.
 template <class No>
 constexpr objection check_megatron(const job& j, const No& no) {
   if (const auto why = check_layers(j, no)) return why;
   if (const auto why = check_division(j, no)) return why;
+  if (const auto why = check_ring(j, no)) return why;
   if (j.model.sparse())
     if (const auto why = check_megatron_experts(j, no)) return why;
   if (j.model.bidirectional)
