@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string_view>
+
 namespace test_megatron_tower {
 
 using namespace headroom;
@@ -78,31 +80,113 @@ TEST_CASE("context parallelism leaves a tower whole") {
   CHECK(saved(2) == saved(1));
 }
 
+
+/// Whether a job is refused with a sentence that has `words`.
+bool says(const job& j, std::string_view words) {
+  const auto why = objection_to(j);
+  return why && std::string_view(why.sentence).find(words) != std::string_view::npos;
+}
+template <class Change>
+job but(const Change& change) {
+  auto j = llava(624, 12, 1, 1, 1601, 4);
+  change(j);
+  return j;
+}
+
 TEST_CASE("what a tower of Megatron's own layers is not modelled with is refused") {
-  const auto refused = [](const auto& change) {
-    auto j = llava(624, 12, 1, 1, 1601, 4);
-    change(j);
-    return static_cast<bool>(objection_to(j));
-  };
-  CHECK_FALSE(refused([](job&) {}));
+  CHECK_FALSE(objection_to(but([](job&) {})));
   CHECK_FALSE(objection_to(llava(1024, 16, 4, 2, 1808, 1)));
-  CHECK(refused([](job& j) { j.parallel.pipeline = 2; }));
-  CHECK(refused([](job& j) { j.recompute.mode = recompute_mode::full; }));
-  CHECK(refused([](job& j) { j.framework.modules.kind = layer_modules::megatron_local; }));
-  CHECK(refused([](job& j) { j.model.vision.tokens = 578; }));
-  CHECK(refused([](job& j) { j.model.vision.projector_hidden = 0; }));
-  CHECK(refused([](job& j) { j.framework = frameworks::deepspeed; }));
-  // Of the language model's layers, of which tower and projector are made.
-  CHECK(refused([](job& j) { j.model.mlp = mlp_kind::gated; }));
-  CHECK(refused([](job& j) { j.model.activation = activation_kind::relu2; }));
-  CHECK(refused([](job& j) { j.model.norm = norm_kind::rmsnorm; }));
-  CHECK(refused([](job& j) { j.model.mlp_bias = false; }));
-  CHECK(refused([](job& j) { j.model.kv_heads = 4; }));
-  CHECK(refused([](job& j) { j.model.head_dim = 64; }));
-  CHECK(refused([](job& j) { j.model.qk_norm = true; }));
+  CHECK(says(but([](job& j) { j.parallel.pipeline = j.hardware.gpus_per_node = 2; }), "in one pipeline stage"));
+  CHECK(says(but([](job& j) { j.recompute.mode = recompute_mode::full; }), "recompute and offloaded activations"));
+  CHECK(says(but([](job& j) { j.framework.modules.kind = layer_modules::megatron_local; }), "transformer-impl must not be local"));
+  CHECK(says(but([](job& j) { j.model.vision.tokens = 578; }), "at most the patches of an image and its class token"));
+  CHECK(says(but([](job& j) { j.model.vision.projector_hidden = 0; }), "with a projector_hidden"));
+  CHECK(says(but([](job& j) { j.trainable = {{.modules = {module::projector}}}; }), "trainable and adapter must be left out"));
   auto hopper = llava(1024, 16, 4, 2, 1808, 1);
   hopper.hardware.gpu = gpus::h100_sxm_80gb;
-  CHECK(objection_to(hopper));
+  CHECK(says(hopper, "before Hopper alone"));
+}
+
+// pretrain_vlm.py model_provider: vision_transformer_config and vision_projection_config are deep copies of language_transformer_config.
+TEST_CASE("a tower of Megatron's own layers that is not built as the language model's layers are is refused") {
+  constexpr auto layers = "own layers, which are the language model's", widths = "with the language model's widths";
+  CHECK(says(but([](job& j) { j.model.mlp = mlp_kind::gated; }), layers));
+  CHECK(says(but([](job& j) { j.model.norm = norm_kind::rmsnorm, j.model.norm_bias = false; }), layers));
+  CHECK(says(but([](job& j) { j.model.norm_bias = false; }), layers));
+  CHECK(says(but([](job& j) { j.model.attention_bias = false; }), layers));
+  CHECK(says(but([](job& j) { j.model.output_bias = false; }), layers));
+  CHECK(says(but([](job& j) { j.model.mlp_bias = false; }), layers));
+  CHECK(says(but([](job& j) { j.model.activation = activation_kind::relu; }), layers));
+  CHECK(says(but([](job& j) { j.model.kv_heads = 4; }), layers));
+  CHECK(says(but([](job& j) { j.model.qk_norm = true; }), layers));
+  CHECK(says(but([](job& j) { j.model.vision.hidden = 1248; }), widths));
+  CHECK(says(but([](job& j) { j.model.vision.heads = 6; }), widths));
+  CHECK(says(but([](job& j) { j.model.vision.ffn = 4096; }), widths));
+  CHECK(says(but([](job& j) { j.model.vision.projector_hidden = 4096; }), widths));
+  CHECK(says(but([](job& j) { j.model.head_dim = 64; }), widths));
+}
+
+TEST_CASE("a tower of Megatron's own layers has layers, whole patches and a position for each") {
+  CHECK(says(but([](job& j) { j.model.vision.layers = 0; }), "must be at least 1"));
+  CHECK(says(but([](job& j) { j.model.vision = {.kind = vision_kind::megatron_clip}; }), "must be at least 1"));
+  CHECK(says(but([](job& j) { j.model.vision.image = 340; }), "multiples of patch"));
+  CHECK(says(but([](job& j) { j.model.vision.image_height = 200; }), "multiples of patch"));
+  CHECK(says(but([](job& j) { j.model.vision.positions = 576; }), "for each patch and for the class token"));
+  CHECK(says(but([](job& j) { j.model.vision.output = 1024; }), "delivers the language model's width"));
+  CHECK_FALSE(objection_to(but([](job& j) { j.model.vision.image_height = 168, j.model.vision.positions = 289, j.model.vision.tokens = 0; })));
+}
+
+// 577 tokens of each image: two fit in 1601 positions, and three do not.
+TEST_CASE("the images of a sample must fit into its sequence, and have the size that the tower reads") {
+  CHECK_FALSE(objection_to(but([](job& j) { j.batch.images.count = 2; })));
+  CHECK(says(but([](job& j) { j.batch.images.count = 3; }), "must hold the tokens of a sample's images"));
+  CHECK(objection_to(but([](job& j) { j.batch.images.count = 3; })).found == 1731);
+  CHECK(says(but([](job& j) { j.batch.images.width = j.batch.images.height = 672; }), "images of one size"));
+  CHECK(image_tokens(llava(624, 12, 1, 1, 1601, 4).model.vision) == 577);
+  CHECK(image_tokens({.kind = vision_kind::megatron_clip, .projector = projector_kind::norm_mlp, .patch = 14, .image = 336, .tokens = 576}) == 576);
+  CHECK(image_tokens({.kind = vision_kind::megatron_clip, .projector = projector_kind::norm_mlp, .patch = 14, .image = 336}) == 577);
+}
+
+TEST_CASE("Megatron's own tower runs in Megatron's own layers alone, and its projector's width is its own") {
+  for (const auto& f : {frameworks::hf_trainer, frameworks::deepspeed, frameworks::megatron_deepspeed, frameworks::gpt_neox})
+    CHECK(std::string(objection_to(but([&](job& j) {
+                        j.framework = f;
+                        j.sharding = f.modules.deepspeed() ? zero(1) : sharding{};
+                        j.attention = attention::unset;
+                      })).sentence).find("framework must be megatron") != std::string::npos);
+  job internvl{.model = models::llama_7b, .hardware = {.gpu = gpus::a100_sxm_80gb}, .batch = {.micro = 1, .sequence = 1024}};
+  internvl.model.vision = {.kind = vision_kind::intern_vit, .projector = projector_kind::norm_mlp, .layers = 2, .hidden = 1024, .heads = 16, .ffn = 4096, .patch = 14, .image = 448, .positions = 1025, .merge = 2};
+  CHECK_FALSE(objection_to(internvl));
+  internvl.model.vision.projector_hidden = 4096;
+  CHECK(says(internvl, "is as wide inside as what it delivers"));
+}
+
+// A sequence holds 577 tokens of the image; positions end at 1601. Where a table is shorter than an image, no sequence can be tried.
+TEST_CASE("a sequence is solved for from the tokens of Megatron's image on") {
+  auto j = llava(624, 12, 1, 1, 1601, 4);
+  CHECK(unknowns::sequence.first(j) == 577);
+  CHECK(solve(j, unknowns::sequence).value == 1601);
+  j.model.max_positions = 500;
+  CHECK_THROWS_WITH_AS(solve(j, unknowns::sequence), doctest::Contains("model.max_positions"), job_error);
+  CHECK_THROWS_WITH_AS(solve(j, unknowns::sequence), doctest::Contains("577"), job_error);
+}
+
+// The projector's two matrices: 577 tokens of each of 4 samples, 624 to 2496 and back.
+TEST_CASE("the projector multiplies as many tokens as it delivers, in the width that it has inside") {
+  double flops = 0;
+  detail::for_each_projector_matrix(llava(624, 12, 1, 1, 1601, 4).model, 4, [&](const detail::side_matrix& one) { flops += one.flops(); });
+  CHECK(flops == 4.0 * 577 * 2 * 2 * 624 * 2496);
+}
+
+// TransformerEngine's get_attention_backend: "Disabling UnfusedDotProductAttention as it does not support context parallelism".
+TEST_CASE("heads that no kernel takes go without context parallelism") {
+  job j{.model = models::llama_7b, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 2}, .framework = frameworks::megatron, .parallel = {.context = 2}, .batch = {.micro = 1, .sequence = 1024}};
+  j.attention = attention::te;
+  CHECK_FALSE(objection_to(j));
+  j.model.head_dim = 52;
+  CHECK(says(j, "no multiple of 8"));
+  j.parallel.context = 1;
+  CHECK_FALSE(objection_to(j));
 }
 
 }  // namespace test_megatron_tower

@@ -84,8 +84,12 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
 template <class No>
 constexpr objection check_tower_layers(const job& j, const No& no) {
   const auto v = seen(j.model.vision, j.batch.images);
-  const bool swift = j.framework.modules.megatron() && j.framework.adapters.parallel;  // engine/tensor_parallel/limits.hpp
-  if (j.model.vision.kind == vision_kind::megatron_clip && j.framework.modules.megatron()) return {};  // engine/tensor_parallel/tower_limits.hpp
+  const auto& f = j.framework.modules;
+  const bool swift = f.megatron() && j.framework.adapters.parallel;  // engine/tensor_parallel/limits.hpp
+  if (v.kind == vision_kind::megatron_clip)  // engine/tensor_parallel/tower_limits.hpp
+    return f.megatron() && !f.deepspeed() && !f.nanotron() ? objection{} : no("headroom: towers of Megatron's own layers (model.vision.kind \"megatron-clip\") are Megatron-LM's: framework must be megatron; it is", j.framework.label);
+  if (v.projector == projector_kind::norm_mlp && v.projector_hidden > 0)
+    return no("headroom: InternVL's projector (\"norm-mlp\") is as wide inside as what it delivers: model.vision.projector_hidden must be left out, unless the tower is Megatron-LM's own; projector_hidden", v.projector_hidden);
   if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift))
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
   if (j.batch.images.none) return {};  // engine/eager/limits.hpp

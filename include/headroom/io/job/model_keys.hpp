@@ -96,8 +96,8 @@ void describe(Keys& k, encoder_shape& e) {
 constexpr std::int64_t usual_positions(const vision_shape& v) {
   const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::megatron_clip || v.kind == vision_kind::siglip || v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b;
   if (!table || v.patch <= 0) return 0;
-  const auto edge = v.image / v.patch;
-  return edge * edge + (v.kind == vision_kind::siglip ? 0 : 1);
+  const auto edge = v.image / v.patch, high = v.kind == vision_kind::megatron_clip && v.image_height > 0 ? v.image_height / v.patch : edge;
+  return edge * high + (v.kind == vision_kind::siglip ? 0 : 1);
 }
 
 template <class Keys>

@@ -167,7 +167,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.vision.image_height", "its height in pixels; 0: as high as wide"},
     {"model.vision.merge", "patches merged along each edge before the projector"},
     {"model.vision.output", "width that the projector delivers; 0: hidden of the model"},
-    {"model.vision.projector_hidden", "width inside the projector (Llama 4)"},
+    {"model.vision.projector_hidden", "width inside the projector (Llama 4, Megatron-LM)"},
     {"model.vision.deep_mergers", "further mergers that feed earlier layers (Qwen3-VL)"},
     {"model.vision.tokens", "tokens of an image at most, to which its processor pads it (Gemma 4); that reach the projector, with the class token or without it (Megatron-LM)"},
     {"model.vision.slices", "images or tiles of a sample; 0: one"},
