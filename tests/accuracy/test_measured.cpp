@@ -169,11 +169,12 @@ TEST_CASE("one run predicts the others of its search: step times of stacks that 
   CHECK(at(others.after, 0.9) <= 0.54);
   CHECK(others.inside_before == 185);  // 76 %
   CHECK(others.inside_after >= 229);   // 94 %
-  // Of the families that the rates are calibrated on what all runs have in common is in the rates: the median is a tenth worse, the ranges hold.
+  // Of the families that the rates are calibrated on what all runs have in common is in the rates: errors are a tenth worse at most, the ranges hold.
   CHECK(on.size() == 3940);
   CHECK(at(on.before, 0.5) >= 0.060);
   CHECK(at(on.after, 0.5) <= 0.067);
-  CHECK(at(on.after, 0.9) < at(on.before, 0.9));
+  CHECK(at(on.before, 0.9) >= 0.205);
+  CHECK(at(on.after, 0.9) <= 0.211);
   CHECK(on.inside_after >= 3860);  // 98 %
   CHECK(at(on.width_after, 0.5) < 0.9 * at(on.width_before, 0.5));
 }

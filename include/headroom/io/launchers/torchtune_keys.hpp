@@ -9,10 +9,10 @@
 
 namespace headroom::io::detail {
 
-/// Keys that io/launchers/import_torchtune.hpp reads.
+/// Keys that io/launchers/import_torchtune.hpp reads. `dataset` may be a list of sections.
 inline constexpr auto torchtune_read = std::to_array<std::string_view>({
     "model._component_", "model.lora_attn_modules", "model.apply_lora_to_mlp", "model.apply_lora_to_output", "model.lora_rank", "model.lora_dropout",
-    "model.use_dora", "model.quantize_base", "tokenizer.max_seq_len", "dataset.packed", "dataset.max_seq_len", "batch_size", "gradient_accumulation_steps",
+    "model.use_dora", "model.quantize_base", "tokenizer.max_seq_len", "dataset", "dataset.packed", "dataset.max_seq_len", "batch_size", "gradient_accumulation_steps",
     "optimizer._component_", "optimizer.fused", "optimizer.foreach", "optimizer_in_bwd", "clip_grad_norm", "loss._component_", "compile", "dtype", "enable_activation_checkpointing",
     "enable_activation_offloading", "fsdp_cpu_offload", "fsdp_reshard_after_forward", "fsdp_sharding_strategy", "custom_sharded_layers",
     "data_parallel_shard_dim", "data_parallel_replicate_dim", "quantizer._component_", "quantizer.groupsize",
