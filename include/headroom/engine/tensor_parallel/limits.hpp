@@ -5,6 +5,7 @@
 #include <headroom/block/limits.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/engine/tensor_parallel/tower_limits.hpp>
+#include <headroom/settle/layer.hpp>
 
 namespace headroom::detail {
 
