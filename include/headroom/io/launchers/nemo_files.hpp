@@ -3,6 +3,7 @@
 // Source: NVIDIA-NeMo/RL 7ea279ab of 2026-08-22 nemo_rl/utils/config.py load_config_with_inheritance, merge_with_override, register_omegaconf_resolvers.
 #pragma once
 
+#include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/nested_values.hpp>
 
 #include <cmath>

@@ -3,7 +3,6 @@
 // nemo_rl/utils/config.py parse_hydra_overrides). What they say goes over what the files say together.
 #pragma once
 
-#include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/import_nemo.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 
