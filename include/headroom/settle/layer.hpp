@@ -136,13 +136,13 @@ constexpr void settle_kernels(settled_job& r) {
     s.recurrence = recurrence::fused;
     if (!j.framework.modules.megatron()) r.assumptions.add(assumption::recurrence_fused);
   }
-  // Its flash and cuDNN kernels compute in 16 bits, from Ampere on (attention/dot_product_attention/utils.py, get_attention_backend).
+  // TransformerEngine's flash and cuDNN kernels compute in 16 bits, from Ampere on (attention/dot_product_attention/utils.py, get_attention_backend).
   const bool engine = j.framework.modules.megatron() && !j.framework.modules.local() && (s.kernel == attention::te || s.kernel == attention::flash);
   if (engine && (r.precision.compute == formats::fp32 || (r.on->maker == vendor::nvidia && r.on->compute_capability > 0 && r.on->compute_capability < 80))) s.kernel = attention::eager;
   // TransformerEngine 1.2, of NVIDIA's images up to torch 2.2, has no deterministic kernel before Hopper: flash attention was not counted as one
   // (v1.2.1 attention.py, "version 2 does not support deterministic execution"; from 1.3 on it is).
   if (s.kernel == attention::te && j.framework.attention.deterministic && j.environment.torch > 0 && j.environment.torch < 203 && r.on->compute_capability < 90) s.kernel = attention::eager;
-  // Its kernels take heads whose width is a multiple of 8 (attention/dot_product_attention/utils.py get_attention_backend).
+  // TransformerEngine's kernels take heads whose width is a multiple of 8 (attention/dot_product_attention/utils.py get_attention_backend).
   if (engine && s.kernel != attention::eager && r.model.head_width() % 8 != 0 && !r.model.latent()) s.kernel = attention::eager;
   // backends.py UnfusedDotProductAttention, masked_fill; in NVIDIA's images since torch 2.5.
   s.zeroes_padding = j.framework.modules.megatron() && !j.framework.modules.local() && (j.environment.torch == 0 || j.environment.torch >= 205);
