@@ -20,6 +20,13 @@ namespace {
 
 std::int64_t total(std::string_view name) { return count(io::shape_named(name).value()).total.count(); }
 
+template <class Visit>
+void each_line(const Visit& visit) {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/published_totals.jsonl");
+  REQUIRE(in.good());
+  for (std::string line; std::getline(in, line);) visit(io::json_value::parse(line));
+}
+
 }  // namespace
 
 TEST_CASE("each has the parameters that transformers counted of its published configuration") {
@@ -35,7 +42,37 @@ TEST_CASE("each has the parameters that transformers counted of its published co
   // Of two others the file has no entry: DeepSeek-V3.2 is its class's default, and Nemotron 3 Nano is summed up below.
   CHECK(total("deepseek-ai/DeepSeek-V3.2") == 671'877'929'216);  // "deepseek_v32 (class defaults)"
   ++held["deepseek-v3.2"], ++held["nemotron-3-nano-30b-a3b"];
+  each_line([&](const io::json_value& row) {
+    CAPTURE(row.dump());
+    const auto* m = io::find_published(row.at("model").get<std::string>());
+    REQUIRE(m != nullptr);
+    CHECK(total(io::name_of(*m)) + row.value("beside", std::int64_t{0}) == row.at("total").get<std::int64_t>());
+    ++held[io::name_of(*m)];
+  });
   for (const auto& m : io::published_models) CHECK_MESSAGE(held.contains(io::name_of(m)), io::name_of(m));
+}
+
+TEST_CASE("what files have beside the parameters that train") {
+  // GLM-4.5's layer of multi-token prediction: 96 heads of 128 over 8 of keys, with biases and norms; 160 experts of 1536, a shared one and a router;
+  // the projection of two inputs to one, five norms, and an embedding and a head of its own. Routers' corrections are buffers: 160 for each of 90 layers.
+  const std::int64_t h = 5120, heads = 96 * 128, keys = 8 * 128;
+  const auto attention = 2 * h * heads + 2 * h * keys + heads + 2 * keys + 2 * 128;
+  const auto layer = attention + 161 * 3 * h * 1536 + 160 * h + 2 * h;
+  CHECK(layer + 2 * h * h + 3 * h + 2 * 151'552 * h + 90 * 160 == 5'539'976'512);
+  // Qwen3.5-0.8B's: a layer that attends with a gate as wide as its queries, and no tables of its own.
+  const std::int64_t w = 1024;
+  CHECK(w * 2 * 8 * 256 + 2 * w * 2 * 256 + 8 * 256 * w + 2 * 256 + 3 * w * 3584 + 2 * w + 2 * w * w + 3 * w == 20'452'864);
+}
+
+TEST_CASE("checkpoints with a name of their own have the shape of what they were made of") {
+  CHECK(count(io::shape_named("BAAI/bge-base-en-v1.5").value()).total.count() == 109'482'240);  // its index: 109,482,752 with 512 position ids
+  CHECK(count(io::shape_named("Qwen/Qwen3-VL-4B-Thinking").value()).total.count() == 4'437'815'808);
+  CHECK(count(io::shape_named("deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct").value()).total.count() == 15'706'484'224);
+  CHECK(count(io::shape_named("deepseek-ai/deepseek-coder-7b-instruct-v1.5").value()).total.count() == 6'910'365'696);
+  CHECK(count(io::shape_named("google/gemma-1.1-2b-it").value()).total.count() == 2'506'172'416);
+  CHECK(count(io::shape_named("Qwen/Qwen3-Coder-Next").value()).total.count() == 79'674'391'296);
+  CHECK(count(io::shape_named("google/medgemma-4b-it").value()).total.count() == 4'300'079'472);
+  CHECK(count(io::shape_named("bigscience/bloomz-560m").value()).total.count() == 559'214'592);
 }
 
 TEST_CASE("Nemotron 3 Nano by hand: 23 layers of Mamba-2, 23 of experts, 6 of attention") {

@@ -2,20 +2,19 @@
 // Models by name beside those of the zoo (model/zoo.hpp): published configurations, as shapes in the words of a job file. A new one is a line.
 #pragma once
 
+#include <headroom/io/job/published_encoders.hpp>
+#include <headroom/io/job/published_sight.hpp>
+#include <headroom/io/job/published_text.hpp>
 #include <headroom/model/zoo.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 namespace headroom::io {
 
-struct published_model {
-  std::string_view names;  ///< the last components of Hugging Face ids, in lower case, between bars; the first is what reports call it
-  std::string_view shape;
-};
-
 // clang-format off
-inline constexpr auto published_models = std::to_array<published_model>({
+inline constexpr auto published_others = std::to_array<published_model>({
     {"exaone-4.0-1.2b",
      R"({"ffn":4096,"head_dim":64,"heads":32,"hidden":2048,"kv_heads":8,"layers":30,"norm_after":true,"qk_norm":true,"tied":true,"vocab":102400})"},
     {"k-exaone-236b-a23b",
@@ -71,24 +70,21 @@ inline constexpr auto published_models = std::to_array<published_model>({
 });
 // clang-format on
 
-/// The first of a model's names.
-constexpr std::string_view name_of(const published_model& m) { return m.names.substr(0, m.names.find('|')); }
+/// All of them.
+inline constexpr auto published_models = [] {
+  std::array<published_model, published_text.size() + published_sight.size() + published_encoders.size() + published_others.size()> all{};
+  auto* to = std::copy(published_text.begin(), published_text.end(), all.data());
+  to = std::copy(published_sight.begin(), published_sight.end(), to);
+  to = std::copy(published_encoders.begin(), published_encoders.end(), to);
+  std::copy(published_others.begin(), published_others.end(), to);
+  return all;
+}();
 
 static_assert([] {
   for (const auto& m : published_models)
     if (name_of(m).size() > name::capacity) return false;
   return true;
 }(), "headroom: the first name of a published model is its label, of at most 47 characters");
-
-/// visit(name) for each of a model's names.
-template <class Visit>
-constexpr void each_name(const published_model& m, const Visit& visit) {
-  for (auto rest = m.names; !rest.empty();) {
-    const auto bar = rest.find('|');
-    visit(rest.substr(0, bar));
-    rest = bar == rest.npos ? std::string_view{} : rest.substr(bar + 1);
-  }
-}
 
 /// The model of that name, or null: as models::find() takes names, without regard to case, to the organisation and to what tells how a model was tuned.
 constexpr const published_model* find_published(std::string_view name) {

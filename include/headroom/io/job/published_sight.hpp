@@ -1,0 +1,28 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that see by name beside those of the zoo (published_models.hpp): a new one is a line.
+#pragma once
+
+#include <headroom/io/job/published_model.hpp>
+
+#include <array>
+
+namespace headroom::io {
+
+// clang-format off
+inline constexpr auto published_sight = std::to_array<published_model>({
+    {"mistral-small-3.1-24b|mistral-small-3.1-24b-base-2503|mistral-small-3.1-24b-instruct-2503|mistral-small-3.2-24b-instruct-2506",
+     R"({"ffn":32768,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"sliding_window":4096,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
+    {"qwen3.5-0.8b",
+     R"({"ffn":3584,"gated_attention":true,"head_dim":256,"heads":8,"hidden":1024,"kv_heads":2,"layers":24,"norm_offset":true,"pattern":["gated-delta-net","gated-delta-net","gated-delta-net","attention"],"qk_norm":true,"rotary_fraction":0.25,"ssm":{"conv":4,"groups":16,"head_dim":128,"heads":16,"state":128},"tied":true,"vision":{"ffn":3072,"heads":12,"hidden":768,"kind":"qwen3-vl","layers":12,"merge":2,"output":1024,"patch":16,"positions":2304,"projector":"merger","temporal_patch":2},"vocab":248320})"},
+    {"llava-v1.6-mistral-7b",
+     R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"sliding_window":4096,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":336,"kind":"clip","layers":24,"newline":true,"patch":14,"projector":"mlp","slices":5},"vocab":32064})"},
+    {"llava-v1.6-vicuna-7b",
+     R"({"ffn":11008,"heads":32,"hidden":4096,"kv_heads":32,"layers":32,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":336,"kind":"clip","layers":24,"newline":true,"patch":14,"projector":"mlp","slices":5},"vocab":32064})"},
+    {"paligemma2-3b-pt-224|paligemma2-3b-mix-224",
+     R"({"activation":"gelu_pytorch_tanh","attention_softcap":50,"ffn":9216,"full_layers":13,"head_dim":256,"heads":8,"hidden":2304,"kv_heads":4,"layers":26,"logit_softcap":30,"norm_offset":true,"post_norms":true,"sliding_window":4096,"tied":true,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":224,"kind":"siglip","layers":27,"patch":14,"projector":"linear"},"vocab":257216})"},
+    {"minicpm-llama3-v-2.5|minicpm-llama3-v-2_5",
+     R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":980,"kind":"siglip","layers":27,"patch":14,"projector":"resampler","resampler":96},"vocab":128256})"},
+});
+// clang-format on
+
+}  // namespace headroom::io
