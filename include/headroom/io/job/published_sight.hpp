@@ -22,6 +22,18 @@ inline constexpr auto published_sight = std::to_array<published_model>({
      R"({"activation":"gelu_pytorch_tanh","attention_softcap":50,"ffn":9216,"full_layers":13,"head_dim":256,"heads":8,"hidden":2304,"kv_heads":4,"layers":26,"logit_softcap":30,"norm_offset":true,"post_norms":true,"sliding_window":4096,"tied":true,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":224,"kind":"siglip","layers":27,"patch":14,"projector":"linear"},"vocab":257216})"},
     {"minicpm-llama3-v-2.5|minicpm-llama3-v-2_5",
      R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":980,"kind":"siglip","layers":27,"patch":14,"projector":"resampler","resampler":96},"vocab":128256})"},
+    {"internvl3.5-1b|internvl3_5-1b",
+     R"({"ffn":3072,"head_dim":128,"heads":16,"hidden":1024,"kv_heads":8,"layers":28,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"internvl3.5-2b|internvl3_5-2b",
+     R"({"ffn":6144,"head_dim":128,"heads":16,"hidden":2048,"kv_heads":8,"layers":28,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"internvl3.5-4b|internvl3_5-4b",
+     R"({"ffn":9728,"head_dim":128,"heads":32,"hidden":2560,"kv_heads":8,"layers":36,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"internvl3.5-8b|internvl3_5-8b",
+     R"({"ffn":12288,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":8,"layers":36,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"internvl3.5-14b|internvl3_5-14b",
+     R"({"ffn":17408,"head_dim":128,"heads":40,"hidden":5120,"kv_heads":8,"layers":40,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"internvl3.5-30b-a3b|internvl3_5-30b-a3b",
+     R"({"experts":{"active":8,"count":128,"ffn":768},"ffn":6144,"head_dim":128,"heads":32,"hidden":2048,"kv_heads":4,"layers":48,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
 });
 // clang-format on
 
