@@ -97,6 +97,45 @@ TEST_CASE("OpenAI's privacy filter and PaddleOCR's text model") {
               R"({"num_hidden_layers": 3, "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 101, "use_bias": true})") == 78'672);
 }
 
+// Llama-3_3-Nemotron-Super-49B-v1: 64 heads of 128 over 8 of keys and values in 49 layers; MLPs of 28,672, 14,336, 17,920, 7,168, 5,632 and 2,816 columns. Its checkpoint holds
+// 99,734,290,432 bytes in bf16 (model.safetensors.index.json, total_size).
+TEST_CASE("Llama-Nemotron's layers, each of its own") {
+  json config = {{"architectures", {"DeciLMForCausalLM"}}, {"model_type", "nemotron-nas"}, {"hidden_size", 8192}, {"num_attention_heads", 64}, {"num_hidden_layers", 80}, {"vocab_size", 128256},
+                 {"intermediate_size", nullptr}, {"num_key_value_heads", nullptr}, {"tie_word_embeddings", false}, {"block_configs", json::array()}};
+  auto& blocks = config["block_configs"];
+  const auto add = [&](int layers, bool attends, double multiplier) {
+    for (int i = 0; i < layers; ++i)
+      blocks.push_back({{"attention", {{"no_op", !attends}, {"n_heads_in_group", attends ? json(8) : json(nullptr)}, {"replace_with_linear", false}, {"sparsify", nullptr}}},
+                        {"ffn", {{"no_op", false}, {"ffn_mult", multiplier}, {"replace_with_linear", false}, {"sparsify", nullptr}}}});
+  };
+  add(48, true, 5.25), add(1, true, 2.625), add(10, false, 1.3125), add(8, false, 1.0), add(6, false, 0.5), add(5, false, 2.625), add(1, false, 3.28125), add(1, false, 5.25);
+  CHECK(count_config(config).total.count() == 99'734'290'432 / 2);
+  blocks[79]["ffn"]["no_op"] = true;
+  CHECK(count_config(config).total.count() == 99'734'290'432 / 2 - 3LL * 8192 * 28'672 - 8192);
+  const auto refused = [&](const char* half, const char* key, const json& value, const char* words) {
+    auto other = config;
+    other["block_configs"][3][half][key] = value;
+    CHECK_THROWS_WITH_AS(count_config(other), doctest::Contains(words), headroom::job_error);
+  };
+  refused("attention", "replace_with_linear", true, "config.block_configs[3].attention.replace_with_linear must be false or null");
+  refused("ffn", "sparsify", {"2:4"}, "config.block_configs[3].ffn.sparsify must be false or null");
+  refused("ffn", "moe", {{"num_local_experts", 4}}, "config.block_configs[3].ffn.moe is not known for a layer of DeciLMForCausalLM");
+  refused("attention", "n_heads_in_group", 7, "config.block_configs[3].attention.n_heads_in_group must divide num_attention_heads, 64; found 7");
+  blocks.erase(79);
+  CHECK_THROWS_WITH_AS(count_config(config), doctest::Contains("config.block_configs must be a list of 80"), headroom::job_error);
+}
+
+TEST_CASE("MiniMax-M3 with the keys of its file that the class does not read") {
+  json config = {{"architectures", {"MiniMaxM3SparseForConditionalGeneration"}}, {"model_type", "minimax_m3_vl"}};
+  const auto plain = count_config(config);
+  const json merging = {{"image_token_compression_method", "patch_merge"}, {"spatial_merge_size", 2}, {"temporal_patch_size", 2}};
+  config.update({{"image_grid_pinpoints", "[(336, 336)]"}, {"image_seq_length", 576}, {"img_token_compression_config", merging}, {"multimodal_projector_bias", true}, {"num_reward_heads", 0}});
+  config["vision_config"] = {{"img_token_compression_config", merging}, {"position_embedding_type", "rope"}, {"projection_dim", 6144}, {"rope_mode", "3d"}, {"vocab_size", 32000}};
+  CHECK(count_config(config) == plain);
+  config["vision_config"]["img_token_compression_config"]["spatial_merge_size"] = 4;
+  CHECK_THROWS_WITH_AS(count_config(config), "headroom: config.vision_config.img_token_compression_config.spatial_merge_size must be 2, as the class builds it, found 4", headroom::job_error);
+}
+
 TEST_CASE("what a class does not build, and what nobody has read, is refused by name") {
   json mimo = {{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}, {"swa_num_key_value_heads", 2}};
   const auto plain = count_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});

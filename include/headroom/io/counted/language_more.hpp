@@ -51,10 +51,23 @@ inline void count_minimax_m3_vision(const config& c, tally& t) {
     t.layer_norm(h);
   });
 }
+/// What the published file says beside: the class builds its projector with biases and GELU, merges as its own keys say, and has no rewards.
+inline void count_minimax_m3_extras(const config& c, const config& vision, std::int64_t hidden) {
+  expect(c, "multimodal_projector_bias", true), expect(c, "projector_hidden_act", "gelu"), expect(c, "num_reward_heads", 0);
+  expect(vision, "position_embedding_type", "rope"), expect(vision, "projection_dim", hidden);
+  c.ignore({"image_grid_pinpoints", "image_seq_length", "process_image_mode", "vision_feature_layer", "vision_feature_select_strategy"});
+  vision.ignore({"rope_mode", "vision_segment_max_frames", "vocab_size"});
+  for (const auto* said : {&c, &vision}) {
+    const auto merging = said->child("img_token_compression_config");
+    expect(merging, "image_token_compression_method", "patch_merge");
+    expect(merging, "spatial_merge_size", vision.count({"spatial_merge_size"}, 2)), expect(merging, "temporal_patch_size", vision.count({"temporal_patch_size"}, 2));
+  }
+}
 inline language_model count_minimax_m3(const config& c, tally& t) {
   const auto language = c.child("text_config"), vision = c.child("vision_config");
   const auto text = count_minimax_m3_text(language, t);
   count_minimax_m3_vision(vision, t);
+  count_minimax_m3_extras(c, vision, text.hidden);
   const auto merge = vision.count({"spatial_merge_size"}, 2), width = c.size({"projector_hidden_size"}, 6144);
   t.linear(component::projector, vision.size({"hidden_size"}, 1280), width, true);
   const auto merged = checked::mul(text.hidden, checked::mul(merge, merge));
