@@ -69,7 +69,7 @@ constexpr bool heads_first(const scene& s) {
   const auto& m = *s.model;
   if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
-  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed);
+  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed && !masks_window(s, m));
 }
 
 /// UMT5Attention.compute_bias: the bucket of each pair of positions, an int64, and what a layer's own table has for it. The sum's gradient of all
@@ -180,7 +180,7 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
   // Since transformers 5.16 T5's biases are a mask of torch's own attention (models/t5/modeling_t5.py, pull request 47014 of 2026-07-30).
   const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
   const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa));
-  const bool expands = style.expands_kv == kv_expansion::always || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && s.padded);
+  const bool expands = style.expands_kv == kv_expansion::always || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && reads_mask(s));
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);

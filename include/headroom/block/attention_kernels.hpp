@@ -2,6 +2,7 @@
 // Attention proper, from q, k and v as heads to the result as tokens: written out, or one fused kernel.
 #pragma once
 
+#include <headroom/block/attention_mask.hpp>
 #include <headroom/block/fused_adapters.hpp>
 #include <headroom/block/sinks.hpp>
 #include <headroom/block/ulysses.hpp>
@@ -120,8 +121,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
   }
   tensor_set saves = (h.q | h.k) | h.v;
   tensor_set makes = out | lse;
-  if (s.padded && s.kernel == attention::sdpa && s.habits->date >= 202501) {
-    // A boolean mask is turned into an additive one at each call (native/transformers/attention.cpp) and kept.
+  if (reads_mask(s) && masks_each_call(s)) {
     const auto bias = p.make(checked::mul(s.samples, checked::mul(s.sequence, s.sequence)), w);
     makes |= bias.bit();
     saves |= bias.bit();

@@ -221,8 +221,6 @@ constexpr objection check_layers(const job& j, const No& no) {
     return no("headroom: routers in the model's format (model.experts.narrow_scores, plain_router) are modelled for eager layers alone by this version", f.label);
   if (m.sub_norms && (divides || m.sparse() || m.latent() || m.pattern.given() || m.encoder.layers > 0))
     return no("headroom: norms in front of each half's last matrix (model.sub_norms) are modelled for eager dense layers that attend alone by this version", f.label);
-  if (m.global_every > 0 && m.sliding_window > 0 && m.sliding_window < j.batch.longest() && !j.batch.padded && (j.attention == attention::sdpa || j.attention == attention::unset))
-    return no("headroom: behind a window, sdpa keeps a mask in some layers (model.global_every), which is not modelled by this version: attention must be flash or eager, or batch.sequence at most", m.sliding_window);
   if (m.narrow_embedding && (m.embedding_dim < 1 || m.head == head_kind::language || m.encoder.layers > 0))
     return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
   const bool bert = f.modules.megatron() && m.bidirectional && !m.norm_after && m.head == head_kind::masked_language;  // engine/tensor_parallel/limits.hpp

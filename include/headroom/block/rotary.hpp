@@ -20,6 +20,7 @@ constexpr bytes cosines(const scene& s, mixer_kind kind, std::int64_t positions)
 constexpr bytes cosines(const scene& s, std::int64_t positions) {
   const auto& m = *s.model;
   bool whole = false, rest = !m.pattern.given();
+  if (alternates_by_mask(m)) return cosines(s, mixer_kind::attention, positions);
   for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i) {
     const auto mixer = m.kind_of(i).mixer;
     if (attends(mixer) || is_own(mixer)) (global(mixer) ? whole : rest) = true;

@@ -20,7 +20,7 @@ constexpr double attended_pairs(const shape& m, double sequence, causal_conventi
   const auto w = static_cast<double>(m.sliding_window);
   if (m.sliding_window <= 0 || w >= sequence) return all;
   const double near = c == causal_convention::half_square && !m.bidirectional ? w * sequence - w * w / 2 : w * sequence;
-  const auto full = m.global_every > 0 ? checked::ceil_div(m.layers, m.global_every) : m.full_layers < m.layers ? m.full_layers : m.layers;
+  const auto full = m.pattern.given() ? 0 : m.global_every > 0 ? checked::ceil_div(m.layers, m.global_every) : m.full_layers < m.layers ? m.full_layers : m.layers;
   return full > 0 ? near + (all - near) * static_cast<double>(full) / static_cast<double>(m.layers) : near;
 }
 

@@ -142,6 +142,14 @@ constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m
     return;
   }
   const double own = attended_length(c);
+  if (ops::masks_window(l, m) || (l.habits->attention.masks_windows && ops::masks_all(l, m))) {  // torch's kernel for masks computes every pair
+    auto whole = m;
+    whole.sliding_window = 0;
+    const double pairs = 2 * samples * attended_pairs(whole, sequence, causal_convention::whole_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
+    t.forward.attention += pairs / c.on.attention;
+    t.backward.attention += 2.5 * pairs / c.on.attention;
+    return;
+  }
   const double work = 2 * samples * (sequence / own) * attended_pairs(m, own, causal_convention::half_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
   t.forward.attention += work / c.on.attention;
   t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)

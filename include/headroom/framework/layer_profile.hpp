@@ -167,6 +167,7 @@ struct attention_profile {
   bool prefers_cudnn{};              ///< torch's own attention is asked for cuDNN's kernel first
   bool deterministic{};              ///< kernels that may give other results each time are forbidden (Megatron's deterministic-mode)
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
+  bool masks_windows{};              ///< torch's own attention reads a mask in layers behind a window (block/attention_mask.hpp)
   bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
 

@@ -11,7 +11,7 @@ namespace headroom::frameworks {
 inline constexpr profile libtorch{
     .label = "libtorch",
     .date = 202410,
-    .attention = {.expands_kv = kv_expansion::if_padded},
+    .attention = {.expands_kv = kv_expansion::if_padded, .masks_windows = true},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.upcasts_rest = true},
     .precision = precisions::bf16,

@@ -16,6 +16,7 @@ inline constexpr profile unsloth_202411 = [] {
   p.date = 202411;
   p.kernels = {fused_kernel::norm, fused_kernel::rotary, fused_kernel::adapted_qkv, fused_kernel::adapted_output, fused_kernel::adapted_mlp};
   p.attention.expands_kv = kv_expansion::unless_flash;
+  p.attention.masks_windows = false;
   p.loss.style = loss_style::cut;
   p.loss.whole_up_to = 1024;
   p.adapters.casts_input = false;  // lora_forward of unsloth_zoo/compiler.py casts outside autocast alone

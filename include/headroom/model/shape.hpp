@@ -238,6 +238,9 @@ struct shape {
   }
 };
 
+/// Whether the layers of a pattern are alike but for a mask (settle/windows.hpp): the shape says how many see past the window.
+constexpr bool alternates_by_mask(const shape& m) { return m.pattern.given() && (m.full_layers > 0 || m.global_every > 0); }
+
 /// A shape whose dense layers are as wide as feed_forward_kind::wide has them.
 constexpr shape widened(const shape& m) {
   auto w = m;

@@ -7,6 +7,7 @@
 #include <headroom/settle/layer.hpp>
 #include <headroom/settle/loss.hpp>
 #include <headroom/settle/objective.hpp>
+#include <headroom/settle/windows.hpp>
 
 namespace headroom {
 
@@ -158,6 +159,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   else
     settle_loss(r);
   settle_layer(r);
+  settle_windows(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);

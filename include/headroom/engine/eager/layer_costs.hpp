@@ -30,6 +30,8 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
     r.kept = rounded(layer_inputs(sc), sc.residual_width);
     if (sc.layer_inputs_train) r.gradient = r.kept;
   }
+  const auto masks = ops::model_masks(sc);
+  (s.source->recompute.mode == recompute_mode::full || !ops::boolean_masks(sc) ? r.kept : r.in_forward) += bytes{checked::round_up(masks.value, sc.granule)};
   if (!m.pattern.given()) return r;
   bytes keys{0};
   for (const auto& k : kinds_of(m))
@@ -37,11 +39,11 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
   r.gradient += keys;
   // Attention of the layer that makes them saves them, unless it saves copies, or a checkpoint has them for its argument.
   const auto style = sc.habits->attention.expands_kv;
-  const bool copies = sc.kernel == attention::eager || sc.kernel == attention::math || style == kv_expansion::always || (style == kv_expansion::if_padded && sc.padded);
+  const bool copies = sc.kernel == attention::eager || sc.kernel == attention::math || style == kv_expansion::always || (style == kv_expansion::if_padded && ops::reads_mask(sc));
   if (s.source->recompute.mode == recompute_mode::full)
     r.kept += keys;
   else if (copies)
-    r.in_forward = keys;
+    r.in_forward += keys;
   return r;
 }
 

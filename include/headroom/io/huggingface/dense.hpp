@@ -15,7 +15,7 @@ inline void read_mlp_bias(const config& c, shape& m) { m.mlp_bias = c.flag("mlp_
 
 /// A window that is stated counts only where use_sliding_window says so.
 inline void read_window_switch(const config& c, shape& m) {
-  if (!c.flag("use_sliding_window", false)) m.sliding_window = 0;
+  if (!c.flag("use_sliding_window", false)) m.sliding_window = m.full_layers = 0;
 }
 
 inline void finish_qwen3(const config& c, shape& m) {

@@ -204,6 +204,7 @@ inline void read_afmoe(const config& c, shape& m) {
   m.qk_norm = m.gated_attention = m.post_norms = m.fp32_norm = true;
   if (m.attention_bias) complain(c.at("attention_bias") + " must be false for afmoe, found true");
   m.global.no_positions = true;
+  m.full_layers = 0;  // the pattern below says which see all positions
   auto& e = m.experts;
   e.count = c.count({"num_experts"}, 64);
   e.active = c.count({"num_experts_per_tok"}, 6);

@@ -23,12 +23,17 @@ inline constexpr window_rule window_rules[] = {
     {"mellum", 1},
 };
 
+/// Families whose first layers see all positions, so many of them (max_window_layers).
+inline constexpr std::string_view windowed_behind[] = {"qwen2", "qwen3"};
+
 /// Of `layers` layers behind a window those that see all positions all the same.
 inline std::int64_t full_layers_of(const config& c, std::string_view type, std::int64_t layers) {
   const auto* rule = std::find_if(std::begin(window_rules), std::end(window_rules), [&](const window_rule& r) { return r.type == type; });
-  if (rule == std::end(window_rules)) return 0;  // all of them are windowed, or kinds of layer in a pattern
+  const bool behind = std::find(std::begin(windowed_behind), std::end(windowed_behind), type) != std::end(windowed_behind);
+  if (rule == std::end(window_rules) && !behind) return 0;  // all of them are windowed, or kinds of layer in a pattern
   const auto* listed = c.find({"layer_types"});
   if (listed != nullptr && listed->is_array() && static_cast<std::int64_t>(listed->size()) == layers) return std::count(listed->begin(), listed->end(), json("full_attention"));
+  if (behind) return std::min(layers, c.number({"max_window_layers"}, 28, 0, config::most));
   const auto* said = c.find({rule->key});
   if (said != nullptr && said->is_string()) {  // EXAONE's "LLLG", over and over
     const auto& word = said->get_ref<const std::string&>();

@@ -52,7 +52,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.attention_softcap", "cap of attention's scores; 0: none"},
     {"model.logit_softcap", "cap of the logits; 0: none"},
     {"model.sliding_window", "tokens that a layer attends to; 0: all"},
-    {"model.full_layers", "how many of the layers behind a window see all tokens all the same (Gemma 3, gpt-oss): the step's time hangs on it"},
+    {"model.full_layers", "how many of the layers behind a window see all tokens all the same (Gemma 3, gpt-oss): memory and the step's time hang on it"},
     {"model.global_every", "behind a window, every so-manyth layer sees all tokens (ModernBERT); 0: none"},
     {"model.experts", "experts of its sparse layers"},
     {"model.experts.count", "routed experts of a sparse layer"},

@@ -1,0 +1,48 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The masks that torch's own attention reads in transformers' models: of padding, of a window, of pictures.
+// Sources: transformers 5.16 masking_utils.py (sdpa_mask, _ignore_causal_mask_sdpa, _ignore_bidirectional_mask_sdpa; boolean masks),
+// integrations/sdpa_attention.py (use_gqa_in_sdpa: keys and values are repeated where there is a mask); before, modeling_attn_mask_utils.py
+// AttentionMaskConverter, whose masks are in the model's format.
+#pragma once
+
+#include <headroom/block/program.hpp>
+#include <headroom/block/scene.hpp>
+
+namespace headroom::ops {
+
+/// Whether the tokens of a picture see each other in both directions, which no kernel does by itself: Gemma 3's and PaliGemma's (models/gemma3/
+/// modeling_gemma3.py create_masks_for_vision_model, models/paligemma/modeling_paligemma.py: block_sequence_ids, which their processors' token_type_ids make).
+constexpr bool joins_pictures(const scene& s, const shape& m) {
+  const auto& v = m.vision;
+  return v.kind == vision_kind::siglip && v.layers > 0 && (v.projector == projector_kind::norm_linear || v.projector == projector_kind::linear) && s.habits->attention.masks_windows;
+}
+/// Whether every layer of `m` reads a mask.
+constexpr bool masks_all(const scene& s, const shape& m) { return s.kernel == attention::sdpa && (s.padded || joins_pictures(s, m)); }
+
+/// Whether layers behind the window of `m` read one. Where no sample is padded, those without a window are told that they are causal. A sequence as long as
+/// the window has a mask, too, although it hides nothing. A window to both sides reaches half as far to each.
+constexpr bool masks_window(const scene& s, const shape& m) {
+  const auto reach = m.bidirectional ? m.sliding_window / 2 : m.sliding_window;
+  return reach > 0 && s.sequence >= reach && s.kernel == attention::sdpa && s.habits->attention.masks_windows;
+}
+constexpr bool reads_mask(const scene& s) { return masks_all(s, *s.model) || masks_window(s, *s.model); }
+
+/// Whether a model's masks are boolean. Each call then turns one into what is added to the scores (native/transformers/attention.cpp
+/// convert_boolean_attn_mask) and keeps that.
+constexpr bool boolean_masks(const scene& s) { return s.habits->date >= 202501; }
+/// … or autocast makes a copy of it in the compute format.
+constexpr bool masks_each_call(const scene& s) { return boolean_masks(s) || (s.habits->attention.masks_windows && s.autocast && s.residual_width != s.width); }
+
+/// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions. Without padding all samples
+/// share one (expand).
+constexpr bytes model_masks(const scene& s) {
+  const auto& m = *s.model;
+  if (!s.habits->attention.masks_windows || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
+  const bool windows = masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
+  const bool all = masks_all(s, m);
+  const std::int64_t masks = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
+  const auto pairs = checked::mul(s.sequence, s.sequence);
+  return bytes{checked::mul(checked::mul(masks, all ? checked::mul(s.samples, pairs) : pairs), boolean_masks(s) ? 1 : s.residual_width)};
+}
+
+}  // namespace headroom::ops
