@@ -366,7 +366,6 @@ TEST_CASE("what only some families have") {
       {"encoders without cross-attention", [](job& j) { j.model.encoder.layers = 2; }},
       {"encoders without cross-attention", [](job& j) { j.model.encoder = {.layers = 2, .cross_attention = true}; j.model.parallel_block = true; }},
       {"encoders without cross-attention", [](job& j) { j.model.encoder = {.layers = 2, .cross_attention = true}; j.model.experts = {.count = 8, .active = 2, .ffn = 512}; }},
-      {"sdpa keeps a mask in some layers", [](job& j) { j.model.global_every = 3; j.model.sliding_window = 1023; }},
       {"", [](job& j) { j.model.global_every = 3; j.model.sliding_window = 1024; }},
       {"", [](job& j) { j.model.global_every = 3; j.model.sliding_window = 1023; j.attention = attention::flash; }},
       {"", [](job& j) { j.model.sliding_window = 1023; }},
