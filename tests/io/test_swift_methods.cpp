@@ -162,6 +162,55 @@ TEST_CASE("the loss that balances experts") {
   CHECK(less < 12 * chosen + 12 * scores);
 }
 
+TEST_CASE("PPO is TRL's trainer: a copy as the reference, a reward model, and a critic made of it that trains") {
+  // examples/train/rlhf/ppo/full.sh of modelscope/ms-swift, with fewer lines.
+  const std::string run = "NPROC_PER_NODE=8 swift rlhf --rlhf_type ppo --model LLM-Research/Meta-Llama-3.1-8B-Instruct --reward_model 'Qwen/Qwen2.5-7B-Instruct' --torch_dtype bfloat16"
+                          " --split_dataset_ratio 0.01 --eval_steps 100 --per_device_train_batch_size 1 --per_device_eval_batch_size 1 --gradient_accumulation_steps 2 --max_length 2048 --deepspeed zero3 --temperature 0.7";
+  const auto j = job_of({{"run.sh", run + " --tuner_type full --response_length 512\n"}});
+  CHECK(j.objective.kind == objective_kind::ppo);
+  CHECK(j.objective.code == method_code::trl);
+  CHECK(j.objective.reference == reference_way::copy);
+  CHECK(j.objective.frozen.model.label.view() == "qwen2.5-7b");
+  CHECK(j.objective.critic.model.label.view() == "qwen2.5-7b");
+  CHECK(j.rollout.prompt == 2048);
+  CHECK(j.rollout.completion == 512);
+  CHECK(j.rollout.batch == 64);
+  CHECK(j.batch.accumulation == 2);
+  CHECK(j.evaluation == evaluation{});  // its loop never asks
+  CHECK(job_of({{"run.sh", run + " --tuner_type full --max_completion_length 300 --local_rollout_forward_batch_size 8\n"}}).rollout.completion == 300);
+  CHECK(job_of({{"run.sh", run + " --tuner_type full --local_rollout_forward_batch_size 8\n"}}).rollout.batch == 8);
+  CHECK(holds(refusal_of({{"run.sh", run + " --tuner_type lora\n"}}), "gives the value model adapters of its own"));
+  CHECK(holds(refusal_of({{"run.sh", run + " --tuner_type full --num_mini_batches 2\n"}}), "num_mini_batches = 2 is not modelled"));
+}
+
+TEST_CASE("under Ray one group of workers is a launch of as many processes") {
+  const std::string config = "model: Qwen/Qwen2.5-7B-Instruct\ntuner_type: lora\ntorch_dtype: bfloat16\nper_device_train_batch_size: 1\nmax_length: 2048\ndeepspeed: zero3\nuse_ray: true\n"
+                             "device_groups:\n  nproc_per_node: 4\n  default:\n    device: GPU\n    ranks: ";
+  const std::string workers = "\n    workers:\n      - default\n";
+  const imported::text start{"sft.sh", "swift sft sft.yaml\n"};
+  const auto with = [&](const std::string& ranks) { return imported::text{"sft.yaml", config + ranks + workers}; };
+  CHECK(job_of({start, with("list(range(0, 4))")}).hardware.gpus() == 4);
+  CHECK(job_of({start, with("2")}).hardware.gpus() == 2);
+  CHECK(job_of({start, with("[0, 1, 2]")}).hardware.gpus() == 3);
+  const auto two = job_of({start, with("list(range(8))")}).hardware;
+  CHECK(two.nodes == 2);
+  CHECK(two.gpus_per_node == 4);
+  CHECK(holds(refusal_of({start, with("list(range(6))")}), "use_ray is read with device_groups"));
+  CHECK(holds(refusal_of({start, {"sft.yaml", config + "4\n    workers:\n      - rollout\n"}}), "use_ray is read with device_groups"));
+  CHECK(holds(refusal_of({start, {"sft.yaml", config + "2" + workers + "  rollout:\n    device: GPU\n    ranks: 2" + workers}}), "use_ray is read with device_groups"));
+}
+
+TEST_CASE("Qwen's own quantised checkpoints are known by their names, and nobody else's") {
+  const auto of = [](const std::string& model) { return std::string{"NPROC_PER_NODE=1 swift sft --model "} + model + " --torch_dtype bfloat16 --per_device_train_batch_size 1 --max_length 1024 --tuner_type lora\n"; };
+  const auto j = job_of({{"run.sh", of("Qwen/Qwen2.5-7B-Instruct-AWQ")}});
+  CHECK(j.model.label.view() == "qwen2.5-7b");
+  CHECK(j.adapter.base == formats::awq_int4);
+  CHECK(j.adapter.base_skips == module_set{module::head});
+  CHECK(job_of({{"run.sh", of("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8")}}).adapter.base == formats::gptq_int8);
+  CHECK(job_of({{"run.sh", of("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4")}}).adapter.base == formats::gptq_int4);
+  CHECK(holds(refusal_of({{"run.sh", of("somebody/Qwen2.5-7B-Instruct-AWQ")}}), "give its config.json, too"));
+}
+
 }  // namespace test_swift_methods
 
 #endif

@@ -29,13 +29,22 @@ inline called_model model_called(const std::string& name) {
   return {known, base};
 }
 
+/// How an owner stores its checkpoints that end so: Qwen's are of groups of 128 (qwen.readthedocs.io, quantization/awq and gptq: w_bit 4, q_group_size 128;
+/// bits 4 or 8, group_size 128). Empty: not known.
+inline std::string stored_by_owner(std::string_view name) {
+  if (!name.starts_with("Qwen/") && !name.starts_with("qwen/")) return {};
+  for (const auto& [end, format] : {std::pair<std::string_view, std::string_view>{"-AWQ", "awq-int4"}, {"-GPTQ-Int4", "gptq-int4"}, {"-GPTQ-Int8", "gptq-int8"}})
+    if (name.ends_with(end)) return std::string{format};
+  return {};
+}
+
 /// The model that is trained, by such a name. Files are not looked for.
 inline void say_model(draft& d, const std::string& name, const std::string& place) {
   const auto* before = d.find({"model"});
   const auto stored = name.substr(without_quantisation(name).size());
   if (!stored.empty() && !headroom::detail::equal_ignoring_case(stored, "-fp8")) d.stored_quantised = draft::said{name, place};  // blocks of fp8 are dequantised as they are loaded
   if (before != nullptr && !d.has_read(file_kind::adapter)) return;
-  const auto [known, base] = model_called(name);
+  const auto [known, base] = model_called(stored_by_owner(name).empty() ? name : std::string{without_quantisation(name)});
   if (!known) {
     if (before == nullptr) d.awaits_model = draft::said{name, place};
     return;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/job/quantised_model.hpp>
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/model_dropout.hpp>
 
 namespace headroom::io {
@@ -37,6 +38,12 @@ inline void settle_stored(draft& d) {
     return;
   }
   if (!d.stored_quantised || base != nullptr) return;
+  if (const auto format = stored_by_owner(d.stored_quantised->word); !format.empty()) {
+    const auto what = "weights of " + in_quotes(d.stored_quantised->word) + " are " + format + ", in groups of 128, as Qwen's documentation says of its own";
+    d.notes.push_back(d.stored_quantised->place + ": " + what);
+    d.stored = draft::said{format, d.stored_quantised->place};
+    return settle_stored(d);
+  }
   const auto begin = "headroom: " + d.stored_quantised->place + ": " + in_quotes(d.stored_quantised->word) + " is a checkpoint of quantised weights by its name";
   const auto* m = d.find({"model"});
   if (m == nullptr) fail(begin + ": give its config.json, too, which says how they are stored");

@@ -6,9 +6,11 @@
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/swift_distillation.hpp>
+#include <headroom/io/launchers/swift_ppo.hpp>
 #include <headroom/io/launchers/swift_rollout.hpp>
 #include <headroom/io/launchers/swift_tasks.hpp>
 #include <headroom/io/launchers/swift_tuners.hpp>
+#include <headroom/io/launchers/swift_workers.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
@@ -20,6 +22,7 @@ class swift_arguments {
 
   /// A configuration's own environment (swift/cli/main.py, parse_yaml_args).
   void environment() {
+    swift_workers(*d_, *v_);
     const auto* set = v_->take("ENV");
     if (set == nullptr || !set->is_object()) return;
     for (const auto& [name, value] : set->items()) {
@@ -34,8 +37,9 @@ class swift_arguments {
     const auto* said = v_->take("rlhf_type");
     if (said == nullptr) return;
     const auto kind = string_at(*said, "rlhf_type");
-    if (!among_words("dpo|orpo|cpo|simpo|kto|rm|grpo|gkd", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, grpo, gkd");
+    if (!among_words("dpo|orpo|cpo|simpo|kto|rm|ppo|grpo|gkd", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, ppo, grpo, gkd");
     if (kind == "gkd") return distillation();
+    if (kind == "ppo") return swift_ppo{*d_, *v_}.method();
     if (kind != "grpo") v_->take("beta");
     for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
     if (kind == "grpo") v_->take("response_length");
@@ -78,7 +82,7 @@ class swift_arguments {
       v_->take("experts_impl");
       if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.0", v_->place("experts_impl"));
     }
-    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && !(distils && swift_distillation{*d_, *v_}.generates()) && (v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
+    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && v_->word_now("rlhf_type") != "ppo" && !(distils && swift_distillation{*d_, *v_}.generates()) && (v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
   void formats() {
@@ -153,6 +157,7 @@ class swift_arguments {
       if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
     }
     if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
+    if (v_->word_now("rlhf_type") == "ppo") swift_ppo{*d_, *v_}.read();
     if (v_->word_now("rlhf_type") == "gkd") {
       swift_distillation student{*d_, *v_};
       student.teacher();

@@ -54,6 +54,10 @@ class trainer_evaluation {
       if (v_->on(key) && when.empty()) when = key;
     const bool after = v_->on("do_eval");
     if (p_->method == "ppo") return {};  // its loop never asks
+    if (swift_ && v_->word_now("rlhf_type") == "ppo") {
+      split(when, never);
+      return {};
+    }
     if (after && when.empty() && ends_with_one()) when = "do_eval";
     if (p_->name == "deepspeed-chat-sft") return "per_device_eval_batch_size";  // perplexity, before and after each epoch
     return swift_ ? split(when, never) : when;
