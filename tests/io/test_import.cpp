@@ -450,8 +450,34 @@ TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bit
   CHECK(said("finetuning_type: lora\n").precision.compute == formats::bf16);
   CHECK(said("finetuning_type: lora\n").adapter.format == formats::fp32);
   CHECK(said("finetuning_type: lora\nfp16: true\n").precision.parameters == formats::fp16);
-  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\nbf16: true\n"}}), "leaves frozen weights in 16 bits and trains others in fp32"));
-  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\n"}}), "leaves frozen weights in 16 bits and trains others in fp32"));
+  // … of two layers of 32, or of the last of each of eight groups (LLaMA Pro).
+  const auto last = said("finetuning_type: freeze\nbf16: true\n");
+  CHECK(last.precision == precision{.parameters = formats::fp32, .compute = formats::bf16, .frozen = formats::bf16});
+  CHECK(last.trainable.list[0].first_layer == 30);
+  CHECK(said("finetuning_type: freeze\nfp16: true\n").precision.frozen == formats::fp16);
+  CHECK(said("finetuning_type: freeze\npure_bf16: true\n").precision == precisions::bf16);
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\n"}}), "neither bf16 nor fp16 is given, by which both are multiplied"));
+  const auto pro = said("finetuning_type: freeze\nbf16: true\nuse_llama_pro: true\nfreeze_trainable_layers: 8\n").trainable;
+  REQUIRE(pro.size == 8);
+  for (std::int32_t i = 0; i < 8; ++i) {
+    CHECK(pro.list[i].first_layer == 4 * i + 3);
+    CHECK(pro.list[i].last_layer == 4 * i + 3);
+  }
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\nbf16: true\nuse_llama_pro: true\nfreeze_trainable_layers: 5\n"}}), "freeze_trainable_layers must divide the model's layers, 32"));
+  // A frozen tower, alone and under FSDP2, whose shards Accelerate makes fp32 where they train (utils/fsdp_utils.py).
+  const std::string sees = "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\ncutoff_len: 1024\nper_device_train_batch_size: 1\nfinetuning_type: full\nbf16: true\n";
+  CHECK(job_of({{"a.yaml", sees}}, {"hardware.gpus_per_node=1"}).precision == precision{.parameters = formats::fp32, .compute = formats::bf16, .frozen = formats::bf16});
+  const auto shards = job_of({{"a.yaml", sees}}, {"hardware.gpus_per_node=8", "batch.images.width=448", "batch.images.height=448", "sharding=fsdp2"}).precision;
+  CHECK(shards == precision{.parameters = formats::bf16, .compute = formats::bf16, .master = formats::fp32, .state = formats::fp32, .frozen = formats::bf16});
+  CHECK(job_of({{"a.yaml", sees + "freeze_vision_tower: false\nfreeze_multi_modal_projector: false\n"}}, {"hardware.gpus_per_node=1", "batch.images.width=448", "batch.images.height=448"}).precision == precisions::bf16_autocast);
+  // DFT's loss is that of each token, of whole logits in fp32: Liger's has no effect beside it.
+  CHECK(said("finetuning_type: full\nbf16: true\nenable_liger_kernel: true\n").loss.kind == loss_kind::fused_linear);
+  CHECK(said("finetuning_type: full\nbf16: true\nenable_liger_kernel: true\nuse_dft_loss: true\n").loss.kind == loss_kind::full);
+  // Kernels of its second trainer that the first may switch on are an NPU's alone.
+  CHECK(said("finetuning_type: full\nbf16: true\nuse_v1_kernels: true\n") == said("finetuning_type: full\nbf16: true\n"));
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: full\nbf16: true\nuse_v1_kernels: true\n"}}, {"hardware.gpus_per_node=1", "hardware.gpu=ascend-910b-64gb"}), "on an Ascend NPU, which it has fused kernels for"));
+  CHECK(said("finetuning_type: lora\nbf16: true\npissa_init: true\npissa_iter: 16\n").adapter == said("finetuning_type: lora\nbf16: true\n").adapter);
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: lora\nbf16: true\npissa_init: true\nquantization_bit: 4\n"}}), "makes no PiSSA adapters of a quantised base"));
   // Ray's workers (examples/train_lora/qwen3_lora_sft_ray.yaml), where no launcher says how many processes there are.
   const imported::text ray{"ray.yaml", one + "finetuning_type: lora\nbf16: true\nray_num_workers: 4\n"};
   CHECK(job_of({ray}).hardware.gpus() == 4);

@@ -4,6 +4,7 @@
 
 #include <headroom/block/experts.hpp>
 #include <headroom/block/fake_limits.hpp>
+#include <headroom/block/frozen_limits.hpp>
 #include <headroom/job.hpp>
 #include <headroom/model/check.hpp>
 
@@ -181,6 +182,7 @@ constexpr objection check_layers(const job& j, const No& no) {
     return no("headroom: optimizers that project gradients (GaLore, APOLLO) do not work on experts that are one tensor of three dimensions, as this framework's are; optimizer.rank", j.optimizer.rank);
   if (const auto why = check_joined_experts(j, no)) return why;
   if (const auto why = check_fake_quantization(j, no)) return why;
+  if (const auto why = check_frozen_format(j, no)) return why;
   constexpr module_set around{module::shared_up, module::shared_down};
   if (m.sparse() && (m.experts.latent > 0 || m.experts.fp32_router) && (divides || !f.experts.joins_gate() || (j.adapter.active() && (j.adapter.targets.bits & around.bits) != 0 && j.adapter.targets != all_linear)))
     return no("headroom: experts of fewer features (model.experts.latent) and DeepSeek's router without shared experts (model.experts.fp32_router) are modelled as transformers 5 runs them, without adapters on shared "

@@ -70,7 +70,7 @@ constexpr tensor cut_cross_entropy(program& p, const scene& s, tensor x, bool tr
   const auto weights = checked::mul(s.vocabulary, s.model->embedding_width());
   tensor weight{};
   x = cast(p, x, s.width);
-  if (s.casts_weights) {
+  if (s.casts(trains)) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = s.model->tied});
   }

@@ -157,10 +157,11 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     factor = p.make(columns, 4);
     p.step(0, factor.bit(), {.forward_temporary = offset ? p.size(factor) : bytes{0}});
   }
-  const auto y = p.make(n, p.width(scaled));
+  const bool widens = trains && s.narrow_frozen && !times_fp32 && p.width(scaled) < s.weight_width;  // a weight in fp32 times rows in 16 bits
+  const auto y = p.make(n, widens ? s.weight_width : p.width(scaled));
   p.step(scaled | factor, y.bit(),
          {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
-  return cast(p, y, w);
+  return widens ? y : cast(p, y, w);
 }
 
 /// … without weights, in fp32 (Gemma4RMSNorm with_scale False).

@@ -34,6 +34,7 @@ struct scene {
   std::int64_t granule{512};         ///< the allocator's rounding
   bool autocast{};
   bool casts_weights{};              ///< … and weights are wider than what is multiplied
+  bool narrow_frozen{};              ///< … but for those that do not train
   bool padded{};
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
@@ -89,6 +90,8 @@ struct scene {
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }
   /// This rank's share of features that tensor parallelism divides.
   [[nodiscard]] constexpr std::int64_t divided(std::int64_t features) const { return tensor == 1 ? features : features / tensor; }
+  /// Whether a weight is cast for its multiplication.
+  [[nodiscard]] constexpr bool casts(bool trains) const { return casts_weights && (trains || !narrow_frozen); }
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
 };
 

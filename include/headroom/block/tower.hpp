@@ -54,9 +54,10 @@ constexpr shape tower_shape(const vision_shape& v) {
   return m;
 }
 
-/// How a tower sees a job: every tile is a sample of its own.
-constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& none) {
+/// How a tower sees a job: every tile is a sample of its own. `trains`: it does.
+constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& none, bool trains) {
   scene t = s;
+  if (s.narrow_frozen) t.residual_width = trains ? s.weight_width : s.width;
   t.model = &tower;
   t.side = &none;
   t.samples = checked::mul(s.samples, tiles(v));

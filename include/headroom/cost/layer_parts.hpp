@@ -109,7 +109,8 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   const auto width = static_cast<double>(c.layer.width);
   const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
   // Read as they are stored; cast copies are written and read, dequantised ones are masked in place (see add_dequantised).
-  const double reads = elements * (quantised ? stored + width : c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
+  const double cast = !c.layer.autocast ? 0.0 : c.layer.narrow_frozen && trains < 1 ? trains : 1.0;
+  const double reads = elements * (quantised ? stored + width : width + cast * (stored + width)) / c.on.memory;
   t.forward.memory += reads;
   t.backward.memory += reads;
   if (trains == 0) return;

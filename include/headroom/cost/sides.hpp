@@ -44,7 +44,7 @@ constexpr both_passes tower_seconds(const cost_scene& c) {
   const bool trains = c.trained.has(module::vision), joint = c.trained.has(module::projector);
   const shape stack = timed_tower(v);
   const adapter none{};
-  const scene its = tower_scene(c.layer, stack, v, none);
+  const scene its = tower_scene(c.layer, stack, v, none, trains);
   auto t = side_stack_seconds(c, stack, its, trains, trains);
   auto there = c;
   there.layer = its;

@@ -16,8 +16,11 @@ struct precision {
   number_format master{};
   number_format state{};
   bool autocast{};  ///< torch.autocast: fp32 weights are cast for each matrix multiplication, and the casts cached
+  number_format frozen{};  ///< of weights that do not train; left open: as parameters
 
   [[nodiscard]] constexpr bool set() const { return parameters.set(); }
+  /// Of weights that do not train.
+  [[nodiscard]] constexpr const number_format& untrained() const { return frozen.set() ? frozen : parameters; }
   friend constexpr bool operator==(const precision&, const precision&) = default;
 };
 

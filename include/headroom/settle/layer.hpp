@@ -98,7 +98,9 @@ constexpr void settle_widths(settled_job& r) {
   s.scaled_together = fp4 ? 16 : blocks ? 32 : 0;
   s.weights_together = blocks && !blackwell ? 128 * 128 / 4 : s.scaled_together;
   s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
-  s.residual_width = p.autocast ? p.parameters.width() : s.width;
+  s.narrow_frozen = s.casts_weights && p.frozen.set() && p.frozen.width() < p.parameters.width();
+  const bool narrow_stream = s.narrow_frozen && !trained_modules(j, -1).has(module::embedding);  // it begins in the embedding's format, and sums of both are in it
+  s.residual_width = narrow_stream ? p.frozen.width() : p.autocast ? p.parameters.width() : s.width;
   if (r.model.fp32_residual) s.residual_width = 4;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;

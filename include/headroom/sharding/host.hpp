@@ -117,7 +117,7 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
   (j.framework.modules.megatron() ? h.pinned : h.plain) += checkpoints;
   h.plain += st.paged;
   if (j.framework.loading.on_host) {
-    const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.parameters;
+    const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.untrained();
     h.load = detail::share(st.total, f.width());
     // verl's first rank of those that share shards alone reads an untied model, the others have no weights before FSDP hands them on (verl/utils/fsdp_utils.py
     // get_init_weight_context_manager); of a node's ranks each has its part of these copies here.

@@ -80,7 +80,7 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const bool tower_trains = outside.has(module::vision), joint_trains = outside.has(module::projector);
   const shape tower = tower_shape(v);
   const adapter none{};
-  const scene sc = tower_scene(s.layer, tower, v, none);
+  const scene sc = tower_scene(s.layer, tower, v, none, tower_trains);
   detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   const bool momentary = momentary_gradients(s, w);

@@ -54,7 +54,7 @@ struct unit_sizes {
     const bytes whole{checked::ceil_div(checked::mul(all, bits), 8)};
     u.whole.add(whole, copies);
     u.gathered += copies * whole;
-    if (bits != p.parameters.bits) u.shard += copies * bytes{checked::ceil_div(checked::mul(here, bits), 8)};
+    if (bits != (trains ? p.parameters : p.untrained()).bits) u.shard += copies * bytes{checked::ceil_div(checked::mul(here, bits), 8)};
     if (!trains) return;
     u.reduced += copies * bytes{checked::mul(all, p.reduce.width())};
     u.sum += copies * bytes{checked::mul(here, p.reduce.width())};

@@ -46,6 +46,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"precision.reduce", "in which gradients are summed; left out: as gradients"},
     {"precision.master", "a copy that the optimizer updates; left out: none"},
     {"precision.state", "of the optimizer's moments; left out: as what it updates"},
+    {"precision.frozen", "of weights that do not train; left out: as parameters"},
     {"precision.autocast", "torch.autocast: weights are cast for each multiplication, and the casts kept"},
     {"optimizer", "a name (headroom list optimizers), or a name and what differs from it; left out: adamw"},
     {"optimizer.name", "the optimizer"},

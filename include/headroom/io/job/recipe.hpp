@@ -47,6 +47,7 @@ void describe(Keys& k, precision& p) {
   format_key(k, "master", p.master);
   format_key(k, "state", p.state, true);
   k.flag("autocast", p.autocast);
+  format_key(k, "frozen", p.frozen);
 }
 
 /// The name of a recipe, or an object with at least `parameters`; the framework fills in what is left out.

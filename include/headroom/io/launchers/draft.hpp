@@ -82,6 +82,12 @@ class draft {
   std::optional<said> half;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
+  /// Kernels that an NPU alone has, which other GPUs go without.
+  std::optional<said> npu_kernels;
+  /// The program takes the loss of each token itself, whatever kernel the model has for it.
+  std::optional<said> own_loss;
+  /// The format in which weights that do not train stay, where those that do are made fp32.
+  std::optional<said> frozen;
   /// Whose formats and sharding a command says that no file here has.
   std::optional<said> awaits_formats;
   /// Where each replica is a node: the key that says so.

@@ -13,10 +13,18 @@ class factory_method {
   void read() {
     const auto what = v_->one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
     if (what == "dpo" || what == "kto") return preferences(what);
+    if (what == "sft" && v_->on("use_dft_loss")) own_loss();
+    if (v_->on("use_v1_kernels")) d_->npu_kernels = draft::said{"use_v1_kernels", v_->place("use_v1_kernels")};  // v1/plugins/model_plugins/kernels/interface.py, _AUTO_KERNELS
     if (what == "rm") d_->replace("objective", {{"kind", "reward"}, {"trainer", "llama-factory"}}, v_->place("stage"));
   }
 
  private:
+  /// DFT's loss is the cross entropy of each token, of logits made fp32 as the model's own is (train/trainer_utils.py dft_loss_func); the model is given no
+  /// labels, so that Liger's loss has no effect (transformers trainer.py compute_loss, since 4.46).
+  void own_loss() {
+    if (!v_->on("enable_liger_kernel")) return;
+    d_->own_loss = draft::said{"use_dft_loss", v_->place("use_dft_loss")};
+  }
   /// Pairs of answers, or answers with a verdict: batches count pairs (hparams/finetuning_args.py RLHFArguments, train/trainer_utils.py
   /// create_ref_model: a model that is named, else none beside an adapter, else a copy).
   void preferences(const std::string& what) {

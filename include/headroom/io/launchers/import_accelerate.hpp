@@ -121,6 +121,16 @@ class accelerate_config {
     units(k, version);
     k.finish();
   }
+  /// Whether a unit is a layer: the language model's alone is named, or a tower's beside it.
+  static bool wraps_layers(std::string_view classes) {
+    const auto layer = [](std::string_view name) { return name.ends_with("Layer") || name.ends_with("Block"); };
+    const auto comma = classes.find(',');
+    if (comma == classes.npos) return layer(classes);
+    auto first = classes.substr(0, comma), second = classes.substr(comma + 1);
+    second.remove_prefix(std::min(second.find_first_not_of(' '), second.size()));
+    if (first.find("Vision") != first.npos) std::swap(first, second);
+    return second.find(',') == second.npos && layer(first) && layer(second) && first.find("Vision") == first.npos && second.find("Vision") != second.npos && !first.ends_with("MoeBlock");
+  }
   /// Which modules are gathered together, and when.
   void units(key_reader& k, std::int64_t version) {
     const auto wrap = word(k, "fsdp_auto_wrap_policy", "");
@@ -128,7 +138,7 @@ class accelerate_config {
     if (wrap.empty()) fail("headroom: " + at("fsdp_config") + ": without fsdp_auto_wrap_policy the whole model is one unit (NO_WRAP), which is not modelled by this version: a unit is a layer (TRANSFORMER_BASED_WRAP)");
     if (wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + k.at("fsdp_auto_wrap_policy") + " " + wrap + " is not modelled by this version: a unit is a layer");
     const auto layer = word(k, "fsdp_transformer_layer_cls_to_wrap", "");
-    if (!layer.empty() && (layer.find(',') != std::string::npos || !(layer.ends_with("Layer") || layer.ends_with("Block"))))
+    if (!layer.empty() && !wraps_layers(layer))
       d_->unmodelled_key(k.at("fsdp_transformer_layer_cls_to_wrap"), layer, at(k.at("fsdp_transformer_layer_cls_to_wrap")));
     const auto* ahead = stated(k, "fsdp_backward_prefetch");
     const auto* older = stated(k, "fsdp_backward_prefetch_policy");

@@ -63,6 +63,10 @@ class trainer_arguments {
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
     if (!swift_ || !swift.updates()) trainer_updates{*d_, v_, *p_}.read();
     trainer_memory{*d_, v_, *p_}.read();
+    if (d_->own_loss && d_->has({"loss", "kind"}) && d_->job["loss"]["kind"] == "fused-linear") {
+      d_->job["loss"]["kind"] = "full";
+      d_->notes.push_back(d_->own_loss->place + ": Liger's loss has no effect beside " + d_->own_loss->word + ": the program takes the loss of each token itself");
+    }
     medicalgpt_method{*d_, v_, p_->name}.read();
     if (factory_) factory_ppo{*d_, v_}.read();
     trainer_evaluation{*d_, v_, *p_}.read();

@@ -16,6 +16,14 @@ namespace headroom::io {
 
 namespace detail {
 
+/// Fused kernels of an NPU, which other GPUs go without.
+inline void settle_npu_kernels(draft& d) {
+  const auto* gpu = d.find({"hardware", "gpu"});
+  if (!d.npu_kernels || gpu == nullptr) return;
+  if (gpu->dump().find("ascend") != std::string::npos) return d.unmodelled_key(d.npu_kernels->word, true, d.npu_kernels->place, "on an Ascend NPU, which it has fused kernels for");
+  d.notes.push_back(d.npu_kernels->place + ": " + d.npu_kernels->word + " has no effect on this GPU: its kernels are for Ascend NPUs alone");
+}
+
 /// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
 inline void settle_sharding(draft& d) {
   const auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
@@ -65,6 +73,17 @@ inline std::string loaded_format(const draft& d, const std::string& compute) {
   return word == "auto" || word == "half" ? (compute == "no" ? "fp32" : compute) : word;
 }
 
+/// Weights that do not train stay in 16 bits, in which all are multiplied, beside others in fp32: under autocast, or in FSDP2's shards, of which Accelerate makes
+/// fp32 what trains alone (accelerate/utils/fsdp_utils.py, fsdp2_prepare_model).
+inline void settle_frozen_format(draft& d, bool sharded) {
+  const auto& word = d.half->word;
+  if (d.frozen->word.empty()) fail("headroom: " + d.frozen->place + ": frozen weights stay in the checkpoint's 16 bits beside trained ones in fp32, and neither bf16 nor fp16 is given, by which both are multiplied: say bf16 true or fp16 true");
+  if (word != d.frozen->word) fail("headroom: " + d.frozen->place + ": frozen weights in " + d.frozen->word + " and a step in " + word + " are not read together by this version");
+  json_value p{{"parameters", sharded ? word : "fp32"}, {"compute", word}, {"frozen", word}};
+  if (sharded) p["master"] = "fp32", p["state"] = "fp32";
+  d.replace("precision", p, d.frozen->place);
+}
+
 /// Formats of a step under the Trainer and Accelerate, from the format of autocast (or "no") and that in which the weights were loaded.
 inline void settle_formats(draft& d) {
   if (d.awaits_formats && !d.half && !(d.has({"precision"}) && d.has({"sharding"})))
@@ -85,6 +104,7 @@ inline void settle_formats(draft& d) {
     if (compute == "fp32" && loaded == "fp32") return d.replace("precision", "fp32", d.half->place);
     return d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, d.half->place);
   }
+  if (d.frozen) return settle_frozen_format(d, sharded);
   // Accelerate makes what FSDP shards fp32 before it mixes formats (accelerate/accelerator.py, prepare_model; utils/fsdp_utils.py).
   if (sharded && word != "no") return d.replace("precision", word + "-mixed", d.half->place);
   if (loaded == "fp32") return d.replace("precision", word == "no" ? "fp32" : word + "-autocast", d.half->place);
@@ -213,6 +233,7 @@ inline void ask_for_the_rest(const draft& d) {
 }  // namespace detail
 
 inline job draft::settled() {
+  detail::settle_npu_kernels(*this);
   detail::settle_releases(*this);
   detail::ask_for_files(*this);
   detail::settle_megatron_deepspeed(*this);

@@ -199,8 +199,7 @@ class factory_adapters {
   /// frozen layers have a format of their own.
   void formats(bool brain, bool half, bool pure) const {
     if (d_->framework_is("deepspeed") || pure || v_->on("use_badam")) return;
-    if (d_->has({"trainable"}))
-      fail("headroom: " + v_->place("finetuning_type") + ": LLaMA-Factory leaves frozen weights in 16 bits and trains others in fp32, which is not modelled by this version; pure_bf16 = true is");
+    if (d_->has({"trainable"})) d_->frozen = draft::said{brain ? "bf16" : half ? "fp16" : "", v_->place("finetuning_type")};
     if (!d_->has({"adapter"})) {
       d_->loaded = draft::said{"fp32", v_->source()};
     } else if (!brain && !half) {
@@ -218,6 +217,12 @@ class factory_adapters {
     const auto* chance = v_->take("lora_dropout");
     json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", targets == nullptr ? json_value("all-linear") : names_in(*targets, "lora_target")}, {"format", "fp32"}};
     if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
+    if (v_->on("pissa_init")) {  // of the weights' own values, one matrix after the other (peft/tuners/lora/layer.py, pissa_init)
+      const std::string what = "the matrices from which pissa makes its adapters before the first step are not counted";
+      if (v_->number("quantization_bit", 0) != 0) fail("headroom: " + v_->place("pissa_init") + ": LLaMA-Factory makes no PiSSA adapters of a quantised base: pissa_init or quantization_bit must go");
+      d_->notes.push_back(v_->place("pissa_init") + ": " + what);
+      d_->assumed.push_back(what);
+    }
     if (more != nullptr) {
       a["modules_to_save"] = names_in(*more, "additional_target");
     }
@@ -244,10 +249,24 @@ class factory_adapters {
     if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
     return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
+  /// LLaMA Pro: the last layer of each group, of as many groups as layers train (model/adapter.py, _setup_freeze_tuning).
+  [[nodiscard]] json_value last_of_groups(std::int64_t layers, std::int64_t count) const {
+    if (count <= 0 || layers % count != 0) fail("headroom: " + v_->place("use_llama_pro") + ": freeze_trainable_layers must divide the model's layers, " + std::to_string(layers) + ", under use_llama_pro; it is " + std::to_string(count));
+    const auto stride = layers / count;
+    auto list = json_value::array();
+    for (auto at = stride - 1; at < layers; at += stride) list.push_back({{"layers", {at, at}}});
+    return list;
+  }
   void freeze(std::int64_t count, const std::string& modules) {
     if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model, too, with --model or its config.json");
     const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
     if (count == 0 || count > layers || -count > layers) fail("headroom: freeze_trainable_layers must be from 1 to the model's layers, " + std::to_string(layers) + ", or their negative");
+    if (v_->on("use_llama_pro")) {
+      auto list = last_of_groups(layers, count);
+      for (auto& each : list)
+        if (modules != "all") each["modules"] = names_in(json_value(modules), "freeze_trainable_modules");
+      return d_->replace("trainable", list, v_->place("use_llama_pro"));
+    }
     json_value one = {{"layers", count > 0 ? json_value{layers - count, layers - 1} : json_value{0, -count - 1}}};
     if (modules != "all") one["modules"] = names_in(json_value(modules), "freeze_trainable_modules");
     d_->replace("trainable", json_value::array({one}), v_->place("freeze_trainable_layers"));
