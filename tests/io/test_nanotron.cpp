@@ -54,6 +54,17 @@ TEST_CASE("config_tiny_llama.yaml") {
   CHECK(replay(j).ranks[0].reserved > bytes{0});
 }
 
+// huggingface/smollm text/pretraining/smollm2/config_smollm2_1B.yaml has dp 256, and no word of nodes.
+TEST_CASE("GPUs of more than one machine are nodes of eight where nothing else is said") {
+  auto large = launch_file("nanotron-tiny-llama", "config_tiny_llama.yaml");
+  large.said.replace(large.said.find("dp: 4"), 5, "dp: 64");
+  CHECK(job_of({large}).hardware.nodes == 16);
+  CHECK(job_of({large}).hardware.gpus_per_node == 8);
+  CHECK(job_of({large}, {"hardware.gpus_per_node=4"}).hardware.nodes == 32);
+  CHECK(job_of({large}, {"hardware.nodes=2"}).hardware.gpus_per_node == 64);
+  CHECK(job_of({launch_file("nanotron-tiny-llama", "config_tiny_llama.yaml")}).hardware.nodes == 1);
+}
+
 TEST_CASE("the benchmarks' own") {
   const auto j = job_of({launch_file("nanotron-bench", "config_tiny_llama_bench.yaml")});
   CHECK(j.parallel.tensor == 8);

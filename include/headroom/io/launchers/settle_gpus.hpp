@@ -46,6 +46,10 @@ inline void settle_gpus(draft& d) {
   if (d.gpus && set && nodes > 0 && each > 0) d.gpus.reset();
   if (d.gpus) {
     const auto all = d.gpus->value;
+    if (nodes == 0 && each == 0 && d.has_read(file_kind::nanotron) && all > 8 && all % 8 == 0) {  // its file has degrees, and no word of machines
+      each = 8;
+      d.notes.push_back(d.gpus->place + ": " + std::to_string(all) + " GPUs are taken to be nodes of 8 (--set hardware.gpus_per_node=N)");
+    }
     if (nodes == 0) nodes = each > 0 && all % each == 0 ? all / each : 1;
     if (each == 0 && all % nodes == 0) each = all / nodes;
     if (each == 0 || checked::mul(nodes, each) != all)
