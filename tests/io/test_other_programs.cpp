@@ -55,6 +55,11 @@ TEST_CASE("configurations") {
   CHECK(is_for(yaml("actor_rollout_ref:\n  model: {path: Qwen/Qwen2-7B}\ntrainer:\n  n_gpus_per_node: 8\n"), "verl"));
   CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
   CHECK(is_for(yaml("model: Qwen/Qwen3-4B\nmodel_class: llm\ntrain_dataset: d.yaml\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\ncutoff_len: 2048\n"), "LLaMA-Factory's second trainer (USE_V1)"));
+  // allenai/OLMo configs/official-0724, stanford-crfm/levanter config/llama2_7b.yaml, Firefly train_args/sft/lora, fairseq wav2vec: their keys were refused one by one.
+  CHECK(is_for(yaml("run_name: OLMo-7B\nmodel: {d_model: 4096}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\ntokenizer: {identifier: x}\ndata: {paths: []}\nglobal_train_batch_size: 1024\n"), "OLMo's trainer"));
+  CHECK(is_for(yaml("data:\n  tokenizer: x\nmodel:\n  type: llama\n  seq_len: 4096\ntrainer:\n  mp: p=f32,c=bfloat16\noptimizer:\n  learning_rate: 1e-4\n"), "levanter"));
+  CHECK(is_for(refusal_of({{"sft.json", R"({"model_name_or_path": "x", "train_file": "d.jsonl", "template_name": "default", "per_device_train_batch_size": 1, "lora_rank": 64})"}}), "Firefly"));
+  CHECK(is_for(yaml("task: {_name: audio_pretraining}\ndataset: {batch_size: 1}\noptimization: {max_update: 10}\noptimizer: {_name: adam}\n"), "fairseq"));
 }
 
 TEST_CASE("what is not theirs is read on") {
