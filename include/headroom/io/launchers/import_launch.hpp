@@ -174,13 +174,7 @@ class launch {
   void factory(const shell_command& c, std::size_t i) {
     d_->takes_all_gpus = draft::said{"llamafactory-cli", at(c.words[0].line)};
     for (const auto& w : c.settings) import_count(*d_, w, source_);  // it starts torchrun by these itself (src/llamafactory/launcher.py)
-    if (i >= c.words.size() || c.words[i].text.starts_with("-")) return run_.arguments(*program_named("llama-factory"), std::span{c.words}.subspan(i));
-    run_.named(file_kind::trainer, {"", {c.words[i]}, c.words[i].line});
-    std::vector<argument> over;
-    for (++i; i < c.words.size(); ++i)
-      if (const auto equals = c.words[i].text.find('='); equals != std::string::npos)
-        over.push_back({c.words[i].text.substr(0, equals), {{c.words[i].text.substr(equals + 1), c.words[i].line}}, c.words[i].line});
-    if (!over.empty()) run_.trainer_arguments(*program_named("llama-factory"), over);
+    run_.arguments(*program_named("llama-factory"), std::span{c.words}.subspan(i));
   }
   /// swift sft ARGUMENTS, swift sft FILE: it starts torchrun by the environment itself (swift/cli/main.py, get_torchrun_args).
   void swift(const shell_command& c, std::size_t i) {

@@ -30,6 +30,43 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
     if (!c.words.empty()) check(c);
   if (const auto* other = other_program_in(text)) refuse_other_program(*other, source);
 }
+/// A command that is a launch's last arguments alone: the line before it has no backslash, or is a comment, which ends a command. Null where there is none.
+inline const shell_command* cut_from(const std::vector<shell_command>& all, const std::vector<const shell_command*>& starts, const shell_command*& launch) {
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const auto& w = all[i].words;
+    if (w.empty() || !w[0].text.starts_with("--") || w[0].text.size() < 3 || all[i - 1].words.empty()) continue;
+    launch = &all[i - 1];
+    if (std::any_of(starts.begin(), starts.end(), [&](const auto* c) { return c == launch || c == &all[i]; })) return &all[i];
+  }
+  return nullptr;
+}
+/// What a draft's job is, and what is asked for: what follows from arguments, not they themselves.
+inline draft said_by(const draft& d) {
+  auto r = d;
+  r.accelerate.reset();
+  r.torchtitan.reset();
+  r.trainer.reset();
+  return r;
+}
+/// Errors: job_error where what was cut off a launch would make it another job.
+inline void check_cut(draft& d, launch& reader, const shell_command& c, const shell_command& rest, const std::string& source) {
+  const auto before = d;
+  bool same = false;
+  auto whole = c;
+  whole.words.insert(whole.words.end(), rest.words.begin(), rest.words.end());
+  try {
+    reader.read(whole);
+    const auto meant = said_by(d);
+    d = before;
+    reader.read(c);
+    same = said_by(d) == meant;
+  } catch (const headroom::error&) {
+  }
+  d = before;
+  if (!same)
+    fail("headroom: " + source + ":" + std::to_string(rest.words[0].line) + ": " + in_quotes(rest.words[0].shown()) + " begins a command of its own, and is no argument of the launch in line " + std::to_string(c.words[0].line) +
+         ": the line before it ends without a backslash, or is a comment; join them, or take the rest out");
+}
 /// Several trainings that start in one file, of which one is meant. Those of a loop whose values change nothing of the job are one.
 [[noreturn]] inline void ask_which(std::span<const shell_command* const> starts, const std::string& source) {
   std::string lines;
@@ -39,31 +76,24 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
       lines += (lines.empty() ? "" : ", ") + std::to_string(line);
       last = line;
     }
-  const bool looped = starts[0]->words[0].line == last;
+  const bool one_line = starts[0]->words[0].line == last, looped = one_line && !starts[0]->loops.empty();
   const auto begin = "headroom: " + source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start ";
   if (looped) {
-    const auto one = starts[0]->loops.substr(0, starts[0]->loops.find(' '));
-    fail(begin + "here, of a loop, which are not the same job: say which with --env, as in --env " + (one.empty() ? "NAME=VALUE" : one));
+    fail(begin + "here, of a loop, which are not the same job: say which with --env, as in --env " + starts[0]->loops.substr(0, starts[0]->loops.find(' ')));
   }
+  if (one_line) fail(begin + "in this one line, and are not the same job: put each in a line of its own, and say which with --line N");
   fail(begin + "in this file (lines " + lines + (starts.size() > 32 ? ", …" : "") + "): say which with --line N");
 }
 inline void read_same(draft& d, launch& reader, std::span<const shell_command* const> starts, const std::string& source) {
   const bool one_line = std::all_of(starts.begin(), starts.end(), [&](const shell_command* c) { return c->words[0].line == starts[0]->words[0].line && !c->loops.empty(); });
   if (!one_line || starts.size() > 256) ask_which(starts, source);
-  const auto said = [&] {  // what follows from the arguments, not they themselves
-    auto r = d;
-    r.accelerate.reset();
-    r.torchtitan.reset();
-    r.trainer.reset();
-    return r;
-  };
   const auto before = d;
   reader.read(*starts[0]);
-  const auto first = said();
+  const auto first = said_by(d);
   for (const auto* c : starts.subspan(1)) {
     d = before;
     reader.read(*c);
-    if (said() != first) ask_which(starts, source);
+    if (said_by(d) != first) ask_which(starts, source);
   }
   d.notes.push_back(source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start here, of a loop, and are one job in memory and time");
 }
@@ -92,6 +122,8 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     if (script.commands.empty() && (set || source.ends_with(".env"))) return;  // NAME=value lines
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
+  const shell_command* cut = nullptr;
+  if (const auto* rest = detail::cut_from(script.commands, starts, cut)) detail::check_cut(d, launch, *cut, *rest, source);
   if (starts.size() == 1)
     launch.read(*starts[0]);
   else

@@ -40,12 +40,14 @@ class started_program {
   void named(file_kind kind, const argument& a) {
     if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
   }
+  /// Whether a word is the name of a configuration.
+  static bool configures(const shell_word& w) { return w.text.ends_with(".yaml") || w.text.ends_with(".yml") || w.text.ends_with(".json"); }
   /// How its layers lie on the GPUs that each process has for itself (ms-swift).
   void spread(const std::string& place) { d_->spread = draft::fact{one_process ? 1 : 0, place}; }
   void megatron_swift(std::span<const shell_word> words) {
     std::vector<shell_word> files;
     auto all = arguments_of(words.subspan(1), &files);
-    const bool configured = files.size() == 1 && all.empty() && (files[0].text.ends_with(".yaml") || files[0].text.ends_with(".yml") || files[0].text.ends_with(".json"));
+    const bool configured = files.size() == 1 && all.empty() && configures(files[0]);
     if (!files.empty() && !configured) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
     auto from = document_of(all, source_);
@@ -92,7 +94,8 @@ class started_program {
     arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
   }
   void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
-    if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
+    const auto place = at(words.empty() ? 1 : words[0].line);
+    if (!p.refused.empty()) fail("headroom: " + place + ": " + std::string{p.name} + " " + std::string{p.refused});
     if (p.name == "unsloth-cli") return import_unsloth(*d_, document_of(arguments_of(words), source_));
     switch (p.takes) {
       case file_kind::megatron: {
@@ -100,9 +103,9 @@ class started_program {
         if (p.name == "pai-megatron") return import_pai_megatron(*d_, from, script);
         const bool asks = from.root.contains("deepspeed") && std::find(d_->ignores.begin(), d_->ignores.end(), "deepspeed") == d_->ignores.end();
         if (!asks && d_->framework_is("deepspeed"))
-          fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
+          fail("headroom: " + place + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
         if (!asks) return import_megatron(*d_, from, p.megatron);
-        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line));
+        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, place);
         return import_megatron_deepspeed(*d_, from);
       }
       case file_kind::torchtitan: return torchtitan(words);
@@ -112,17 +115,34 @@ class started_program {
       case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;
     }
+    if (words.empty() && !d_->trainer)
+      fail("headroom: " + place + ": " + (script.empty() ? std::string{p.name} : in_quotes(script)) + " is started without arguments, which would say the model and the batch: give the command whole, or the file that they stand in");
+    if (p.name == "llama-factory" && !words.empty() && configures(words[0])) return factory(p, words);
     std::vector<shell_word> files;
     auto all = arguments_of(words, &files);
-    if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, at(words.empty() ? 1 : words[0].line));
-    for (const auto& f : files)
-      if (f.text.ends_with(".yaml") || f.text.ends_with(".yml") || f.text.ends_with(".json")) named(file_kind::trainer, {"", {f}, f.line});
+    if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, place);
+    for (const auto& f : files) {
+      if (f.known() && !configures(f)) fail("headroom: " + at(f.line) + ": " + in_quotes(f.shown()) + " is no argument of " + std::string{p.name} + "'s, which begin with two dashes: take it out");
+      if (configures(f)) named(file_kind::trainer, {"", {f}, f.line});
+    }
     std::erase_if(all, [&](const argument& a) {
       if (a.name != "config") return false;
       named(file_kind::trainer, a);
       return true;
     });
     if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
+  }
+  /// LLaMA-Factory's FILE key=value … (src/llamafactory/hparams/parser.py, read_args).
+  void factory(const training_program& p, std::span<const shell_word> words) {
+    named(file_kind::trainer, {"", {words[0]}, words[0].line});
+    std::vector<argument> over;
+    for (const auto& w : words.subspan(1)) {
+      const auto equals = w.text.find('=');
+      const bool pair = equals != std::string::npos && !w.text.starts_with('-');
+      if (pair) over.push_back({w.text.substr(0, equals), {{w.text.substr(equals + 1), w.line}}, w.line});
+      if (!pair && w.known()) fail("headroom: " + at(w.line) + ": " + in_quotes(w.shown()) + " stands beside a configuration, where LLaMA-Factory takes key=value alone");
+    }
+    if (!over.empty()) trainer_arguments(p, std::move(over));
   }
   void trainer_arguments(const training_program& p, std::vector<argument> all) {
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');

@@ -166,6 +166,26 @@ inline bool never_trains(std::string_view script) {
   return false;
 }
 
+/// Whether a script's name, or its folder's, says another training than a whole model's on a text: the Trainer's arguments alone do not say what it does.
+inline bool names_a_method(std::string_view script) {
+  constexpr std::string_view methods = "dpo|ppo|grpo|rloo|kto|orpo|cpo|ipo|simpo|rm|prm|reward|rewards|rlhf|rl|rlvr|raft|bco|distill|distillation|kd|lora|qlora|dora|peft|adapter|adapters|ptuning|prefix|prompt|embed|embedder|embedding|embeddings|"
+                                       "rerank|reranker|retriever|retrieval|contrastive|classify|classification|classifier|cls|glue|squad|swag|qa|ner|mlm|plm|fim|seq2seq|summarization|translation|asr|speech|image|clip|mae|mim|diffusion|quant|quantize|qat|prune|pruning|medusa|eagle|draft";
+  const auto name = script.rfind('/'), folder = name == std::string_view::npos || name == 0 ? name : script.rfind('/', name - 1);
+  const auto end = script.substr(folder == std::string_view::npos ? 0 : folder);
+  if (end.find("no_trainer") != std::string_view::npos) return true;  // a loop of the script's own (transformers examples/pytorch, run_*_no_trainer.py)
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  std::string word;
+  for (std::size_t i = 0; i <= end.size(); ++i) {
+    if (i < end.size() && letter(end[i])) {
+      word += end[i] >= 'A' && end[i] <= 'Z' ? static_cast<char>(end[i] - 'A' + 'a') : end[i];
+      continue;
+    }
+    if (!word.empty() && among_words(methods, word)) return true;
+    word.clear();
+  }
+  return false;
+}
+
 /// A program that a script starts and that is not known, in a sentence's end.
 inline std::string likely_program(const std::vector<shell_command>& commands) {
   for (const auto& c : commands)
@@ -180,9 +200,9 @@ inline std::string likely_program(const std::vector<shell_command>& commands) {
 /// The program that a script is, by its path and arguments; null where it does not train, or nobody knows.
 inline const training_program* program_of(std::string_view script, std::span<const shell_word> words) {
   if (never_trains(script)) return nullptr;
-  const auto says_enough = [](std::string_view end) { return end.find('/') != std::string_view::npos || (end.find('.') != std::string_view::npos && !end.ends_with(".py")); };  // a path, a module of a package
+  const auto says_enough = [](std::string_view end) { return end != "src/train.py" && (end.find('/') != std::string_view::npos || (end.find('.') != std::string_view::npos && !end.ends_with(".py"))); };  // a path that no other project has, a module of a package
   const bool configured = !words.empty() && (words[0].text.ends_with(".yaml") || words[0].text.ends_with(".yml"));  // TrlParser and H4ArgumentParser take it without --config, too
-  const auto marked = [&](const training_program& p) { return p.marks.empty() || has_argument(words, p.marks) || (p.name.starts_with("trl-") && (configured || has_argument(words, "config"))); };
+  const auto marked = [&](const training_program& p) { return p.marks.empty() || has_argument(words, p.marks) || (p.name.starts_with("trl-") && (configured || has_argument(words, "config"))) || (p.name == "llama-factory" && configured); };
   for (const bool enough : {true, false})  // … more than a file's name
     for (const auto& p : training_programs)
       if (const auto end = path_end(script, p.scripts); !end.empty() && says_enough(end) == enough && (enough || marked(p))) return &p;
@@ -195,7 +215,7 @@ inline const training_program* program_of(std::string_view script, std::span<con
   if (has_argument(words, "finetuning_type|cutoff_len")) return program_named("llama-factory");
   bool flag = false;  // --deepspeed of the Trainer names a file; a flag is another program's
   for (std::size_t i = 0; i < words.size(); ++i) flag = flag || (words[i].text == "--deepspeed" && (i + 1 == words.size() || words[i + 1].text.starts_with("--")));
-  if (!flag && has_argument(words, "per_device_train_batch_size") && has_argument(words, "model_name_or_path")) return program_named("transformers");
+  if (!flag && !names_a_method(script) && has_argument(words, "per_device_train_batch_size") && has_argument(words, "model_name_or_path")) return program_named("transformers");
   return nullptr;
 }
 
