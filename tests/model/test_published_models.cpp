@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "counted_rows.hpp"
 
@@ -25,6 +27,31 @@ void each_line(const Visit& visit) {
   std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/published_totals.jsonl");
   REQUIRE(in.good());
   for (std::string line; std::getline(in, line);) visit(io::json_value::parse(line));
+}
+
+/// Parameters of published configurations, a class of transformers' after another (modeling_*.py of 2026-08, their nn.Linear and nn.Parameter), and
+/// what makers say of the sum.
+std::vector<std::pair<std::string_view, std::int64_t>> by_hand() {
+  const auto attend = [](std::int64_t h, std::int64_t q, std::int64_t kv, std::int64_t head) { return h * head * (2 * q + 2 * kv); };
+  // Falcon-H1: the mixer's way in for gate, x, B, C and dt, a convolution with a bias of x, B and C, dt_bias, A_log and D, its norm or none, its way out.
+  const auto mamba = [](std::int64_t h, std::int64_t heads, std::int64_t head, std::int64_t state, std::int64_t norm) {
+    const auto inner = heads * head, flows = inner + 2 * state;
+    return h * (inner + flows + heads) + flows * 5 + 3 * heads + norm * inner + inner * h;
+  };
+  const auto falcon_three = 32 * (mamba(2560, 32, 128, 256, 1) + attend(2560, 10, 2, 128) + 3 * 2560 * 6144 + 2 * 2560) + 2 * 65536 * 2560 + 2560;       // "3B"
+  const auto afm = 36 * (attend(2560, 20, 4, 128) + std::int64_t{2} * 2560 * 18432 + 2 * 2560) + 2 * 128004 * 2560 + 2560;                               // relu2, no gate: "4.5B"
+  const auto hunyuan = 24 * (attend(1024, 16, 8, 128) + 3 * 1024 * 3584 + 2 * 1024 + 2 * 128) + 120818 * 1024 + 1024;                                    // "539.0M, 23.0 % embeddings"
+  const auto nemotron = 32 * (attend(3072, 24, 8, 128) + 2 * 3072 * 9216 + 2 * 2 * 3072) + std::int64_t{2} * 256000 * 3072 + 2 * 3072;                   // LayerNorm with biases: "4.19B"
+  const auto orpheus = 28 * (attend(3072, 24, 8, 128) + 3 * 3072 * 8192 + 2 * 3072) + 156940 * 3072 + 3072;                                              // Llama 3.2 3B with 28,684 more words
+  // Pixtral's tower: a patch of 14 x 14 x 3, a norm before, layers with RMSNorm and a gate; the merger: a norm, four patches to one, two matrices.
+  const auto tower = 14 * 14 * 3 * 1024 + 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024);
+  const auto merger = [](std::int64_t h) { return 1024 + 4 * 1024 * 1024 + 1024 * h + h * h; };
+  const auto ministral = 26 * (attend(3072, 32, 8, 128) + 3 * 3072 * 9216 + 2 * 3072) + 131072 * 3072 + 3072 + tower + merger(3072);                    // "3.4B" and a tower of "0.4B"
+  // Trinity: attention with a gate as wide as its queries and norms of a head's width, four norms a layer; 54 layers with 128 experts and a shared one, a bias for each expert.
+  const auto trinity = 56 * (attend(1024, 8, 2, 128) + 1024 * 8 * 128 + 2 * 128 + 4 * 1024) + 2 * 3 * 1024 * 3072 +
+                       54 * (std::int64_t{129} * 3 * 1024 * 256 + 128 * 1024 + 128) + 2 * 200192 * 1024 + 1024;                                          // "6B"
+  return {{"falcon-h1-3b-base", falcon_three}, {"afm-4.5b", afm}, {"hunyuan-0.5b-instruct", hunyuan}, {"nemotron-mini-4b-instruct", nemotron},
+          {"orpheus-3b-0.1-pretrained", orpheus}, {"ministral-3-3b-reasoning-2512", ministral}, {"trinity-nano-preview", trinity}};
 }
 
 }  // namespace
@@ -49,6 +76,12 @@ TEST_CASE("each has the parameters that transformers counted of its published co
     CHECK(total(io::name_of(*m)) + row.value("beside", std::int64_t{0}) == row.at("total").get<std::int64_t>());
     ++held[io::name_of(*m)];
   });
+  for (const auto& [name, parameters] : by_hand()) {
+    CAPTURE(name);
+    REQUIRE(io::find_published(name) != nullptr);
+    CHECK(total(name) == parameters);
+    ++held[io::name_of(*io::find_published(name))];
+  }
   for (const auto& m : io::published_models) CHECK_MESSAGE(held.contains(io::name_of(m)), io::name_of(m));
 }
 

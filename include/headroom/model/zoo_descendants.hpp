@@ -52,6 +52,7 @@ inline constexpr made_of descendants[] = {
     {"olmo-3-7b-instruct-sft", "olmo-3-7b"},
     {"gpt-oss-safeguard-20b", "gpt-oss-20b"},
     {"gpt-oss-safeguard-120b", "gpt-oss-120b"},
+    {"gpt-oss-120b-dequantized", "gpt-oss-120b"},
     {"internvl3-2b-pretrained", "internvl3-2b"},
     {"skywork-reward-llama-3.1-8b", "llama-3.1-8b"},
     {"skywork-reward-llama-3.1-8b-v0.2", "llama-3.1-8b"},

@@ -10,7 +10,7 @@ namespace headroom::io {
 
 // clang-format off
 inline constexpr auto published_sight = std::to_array<published_model>({
-    {"mistral-small-3.1-24b|mistral-small-3.1-24b-base-2503|mistral-small-3.1-24b-instruct-2503|mistral-small-3.2-24b-instruct-2506",
+    {"mistral-small-3.1-24b|mistral-small-3.1-24b-base-2503|mistral-small-3.1-24b-instruct-2503|mistral-small-3.2-24b-instruct-2506|magistral-small-2509",
      R"({"ffn":32768,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"sliding_window":4096,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
     {"qwen3.5-0.8b",
      R"({"ffn":3584,"gated_attention":true,"head_dim":256,"heads":8,"hidden":1024,"kv_heads":2,"layers":24,"norm_offset":true,"pattern":["gated-delta-net","gated-delta-net","gated-delta-net","attention"],"qk_norm":true,"rotary_fraction":0.25,"ssm":{"conv":4,"groups":16,"head_dim":128,"heads":16,"state":128},"tied":true,"vision":{"ffn":3072,"heads":12,"hidden":768,"kind":"qwen3-vl","layers":12,"merge":2,"output":1024,"patch":16,"positions":2304,"projector":"merger","temporal_patch":2},"vocab":248320})"},
@@ -34,6 +34,8 @@ inline constexpr auto published_sight = std::to_array<published_model>({
      R"({"ffn":17408,"head_dim":128,"heads":40,"hidden":5120,"kv_heads":8,"layers":40,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
     {"internvl3.5-30b-a3b|internvl3_5-30b-a3b",
      R"({"experts":{"active":8,"count":128,"ffn":768},"ffn":6144,"head_dim":128,"heads":32,"hidden":2048,"kv_heads":4,"layers":48,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
+    {"ministral-3-3b|ministral-3-3b-instruct-2512|ministral-3-3b-base-2512|ministral-3-3b-reasoning-2512",
+     R"({"ffn":9216,"head_dim":128,"heads":32,"hidden":3072,"kv_heads":8,"layers":26,"max_positions":262144,"scaled_queries":true,"tied":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
 });
 // clang-format on
 
