@@ -129,7 +129,7 @@ TEST_CASE("refused: what has no such kernel") {
   j.hardware.gpu = gpus::h100_sxm_80gb;
   CHECK(estimate(j).peak() > bytes{0});
   j.adapter.kind = adapter_kind::dora;
-  CHECK_THROWS_WITH_AS(estimate(j), "headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA on dense gated models with bases of 16 or of 4 bits alone by this version", error);
+  CHECK_THROWS_WITH_AS(estimate(j), "headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA with bases of 16 or of 4 bits, adapted-mlp on dense gated models, by this version", error);
   j = adapted({});
   j.hardware.gpu = gpus::h100_sxm_80gb;
   j.batch.packed = true;

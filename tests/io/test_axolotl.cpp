@@ -143,7 +143,11 @@ TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "flash_attn_rms_norm: true\n"), "axolotl has flash_attn_rms_norm no longer, and ends there"));
   CHECK(yaml(whole + "flash_attn_rms_norm: false\n").batch.micro == 2);
   CHECK(holds(why(whole + "tokens:\n  bos_token: <s>\n"), "tokens must be a list of words in axolotl"));
-  CHECK(holds(why(whole + "tokens: [\"<|im_start|>\"]\n"), "tokens = [\"<|im_start|>\"] is not modelled"));
+  // A list is rows of the embedding; beside an adapter they must train (loaders/utils.py, check_model_config).
+  CHECK(yaml(whole + "tokens: [\"<|im_start|>\", \"<|im_end|>\"]\n").assumed_defaults == 1);
+  CHECK(holds(why(adapters + "tokens: [\"<|im_start|>\"]\n"), "axolotl ends where an adapter trains and tokens are new"));
+  CHECK(yaml(adapters + "tokens: [\"<|im_start|>\"]\nlora_modules_to_save: [embed_tokens, lm_head]\n").adapter.modules_to_save == module_set{module::embedding, module::head});
+  CHECK(holds(why(whole + "tokens: <|im_start|>\n"), "tokens"));
   CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
   CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));
   CHECK(holds(why(whole + "deepspeed: deepspeed_configs/zero2.json\n", {eight}), "axo.yaml:5: names \"deepspeed_configs/zero2.json\", which no file here is: give it, too"));
@@ -256,6 +260,8 @@ TEST_CASE("xformers keeps what flash attention does where every head has keys an
   CHECK(yaml("base_model: huggyllama/llama-7b\n" + one).batch.packed);
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + one), "axo.yaml:3: attn_implementation = \"xformers\" is not modelled"));
   CHECK(holds(why("base_model: microsoft/phi-2\n" + one), "attn_implementation = \"xformers\" is not modelled"));
+  CHECK(yaml("base_model: openai-community/gpt2\n" + one).attention == attention::flash);  // modeling_gpt2.py asks ALL_ATTENTION_FUNCTIONS
+  for (const std::string other : {"tiiuae/falcon-7b", "EleutherAI/gpt-j-6b"}) CHECK(holds(why("base_model: " + other + "\n" + one), "this model's class has no attention by xformers"));
 }
 
 TEST_CASE("a model that is said afterwards is not what the file was read for") {

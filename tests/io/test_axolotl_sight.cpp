@@ -30,6 +30,8 @@ bool notes(const std::string& said, const char* part, const std::vector<std::str
   return std::any_of(d.notes.begin(), d.notes.end(), [&](const std::string& n) { return holds(n, part); });
 }
 
+std::int64_t trains(const job& j) { return estimate(j).parameter_count.trainable.count(); }
+
 /// Falcon-H1-7B-Base's config.json, as far as it shapes anything.
 const imported::text falcon_h1{"config.json", R"({"architectures": ["FalconH1ForCausalLM"], "model_type": "falcon_h1", "hidden_size": 3072, "num_hidden_layers": 44, "intermediate_size": 12288,
   "num_attention_heads": 12, "num_key_value_heads": 2, "head_dim": 128, "mamba_d_ssm": 3072, "mamba_n_heads": 24, "mamba_d_head": 128, "mamba_d_state": 256, "mamba_n_groups": 1,
@@ -105,12 +107,77 @@ TEST_CASE("text alone before a tower") {
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n"), "unfrozen_parameters = "));
 }
 
+TEST_CASE("patterns that name the embedding and the head, and Mixtral's old names, which match nothing any more") {
+  const std::string mixtral = "base_model: mistral-community/Mixtral-8x22B-v0.1\n" + some, ends = "unfrozen_parameters:\n  - ^lm_head.weight$\n  - ^model.embed_tokens.weight$\n";
+  const std::string old = "  - model.layers.4[4-9]+.block_sparse_moe.gate\n";
+  const auto j = yaml(mixtral + ends + old);
+  CHECK(j.trainable.size == 1);
+  CHECK(j.trainable.list[0].modules == module_set{module::embedding, module::head});
+  CHECK(notes(mixtral + ends + old, "block_sparse_moe match nothing under transformers 5"));
+  CHECK(yaml("base_model: meta-llama/Llama-3.1-8B\n" + some + "unfrozen_parameters: [^lm_head.weight$]\n").trainable.list[0].modules == module_set{module::head});
+  CHECK(holds(why(mixtral + "unfrozen_parameters:\n" + old), "no parameter has a name that these patterns match"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + some + ends + old), "unfrozen_parameters = "));  // of Mixtral alone
+  CHECK(holds(why(mixtral + ends + "  - model.layers.[0-9]+.mlp.gate\n"), "unfrozen_parameters = "));          // these do match
+}
+
+TEST_CASE("a tower that is no unit of FSDP2's is gathered with the embedding and the head, frozen or without gradients") {
+  const std::string of = "base_model: mine/qwen3.5-small\n", shards = "fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: Qwen3_5DecoderLayer\n";
+  const auto read = [&](const std::string& said) { return job_of({{"axo.yaml", of + said + shards}, qwen3_5}, {eight}); };
+  const auto j = read(lora + off + "lora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n");
+  REQUIRE(j.sharding.towers_in_root);
+  auto blind = j;
+  blind.model.vision = {};
+  blind.batch.images = {};
+  blind.sharding.towers_in_root = false;
+  // Patches of 2 x 16 x 16 x 3 with a bias, 2,304 positions, two layers (two norms, qkv, proj, two matrices of the MLP), and the merger: a norm, 1,024 to 1,024 twice.
+  const std::int64_t layer = 2 * 2 * 256 + (256 * 768 + 768) + (256 * 256 + 256) + (256 * 512 + 512) + (512 * 256 + 256);
+  const std::int64_t tower = 1536 * 256 + 256 + 2304 * 256 + 2 * layer + 2 * 256 + 2 * (1024 * 1024 + 1024);
+  const auto with = estimate(j).ranks[0], without = estimate(blind).ranks[0];
+  CHECK((with.at_peak[row::gathered_parameters] - without.at_peak[row::gathered_parameters]).count() == 2 * tower);
+  CHECK((with.at_peak[row::model_parameters] - without.at_peak[row::model_parameters]).count() == 2 * tower / 8);
+  CHECK(with.at_peak[row::optimizer_state] == without.at_peak[row::optimizer_state]);
+  // Patterns that leave it out, or nothing said: no gradient reaches it.
+  const auto frozen = read(some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n");
+  CHECK(frozen == read(some));
+  CHECK_FALSE(frozen.trainable.list[0].modules.has(module::vision));
+  auto ran = j;
+  ran.batch.images = {};
+  CHECK_THROWS_WITH_AS(estimate(ran), "headroom: sharding.towers_in_root is modelled where sharding.kind is fsdp2 and the tower does not run (batch.images.none); sharding.stage (found 3)", error);
+  ran = j;
+  ran.sharding = fsdp1();
+  ran.sharding.towers_in_root = true;
+  CHECK_THROWS_AS(estimate(ran), error);
+}
+
+TEST_CASE("names that latent attention does not have, and whole paths beside experts") {
+  // modeling_glm4_moe_lite.py: q_a_proj, q_b_proj, kv_a_proj_with_mqa, kv_b_proj, o_proj. 47 layers of A (5,120 in) and B (2,048 out) of rank 16.
+  const std::string flash = "base_model: zai-org/GLM-4.7-Flash\n" + lora + off;
+  const auto j = yaml(flash + "lora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n");
+  CHECK(j.adapter.targets == module_set{module::o_proj});
+  CHECK(trains(j) == 47 * 16 * (5120 + 2048));
+  CHECK(notes(flash + "lora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n", "adapters are on [\"o_proj\"] alone"));
+  CHECK(holds(why(flash + "lora_target_modules: [q_proj, v_proj]\n"), "this model has no layer of these names, and nothing trains"));
+  // The expression ends in mlp.(up|down|gate)_proj: the first layer's, which has no experts.
+  const auto path = yaml(flash + "lora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
+  CHECK(path.adapter.targets == module_set{module::o_proj, module::gate_proj, module::up_proj, module::down_proj});
+  CHECK(trains(path) == 47 * 16 * (5120 + 2048) + 16 * 3 * (2048 + 10240));
+  CHECK(holds(why(flash + "lora_target_modules: [gate_proj, o_proj]\n"), "an adapter of a model with experts"));  // a list finds shared experts, too
+  // DeepSeek-V2-Lite's queries are not narrowed.
+  CHECK(yaml("base_model: deepseek-ai/DeepSeek-V2-Lite\n" + lora + off + "lora_target_modules: [q_proj, o_proj]\n").adapter.targets == module_set{module::q_proj, module::o_proj});
+}
+
 TEST_CASE("what is not modelled of models that see") {
   CHECK(holds(why(gemma + lora + "lora_target_linear: true\n"), "axo.yaml:7: adapters on a tower's layers are not modelled"));
   CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, v_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // SigLIP's are called so, too
   CHECK(yaml(qwen + lora + off + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
   CHECK(holds(why(qwen + lora + off + "lora_target_modules: [q_proj, up_proj]\n"), "axo.yaml:10: lora_target_modules = "));  // its tower's MLP
-  CHECK(holds(why(gemma + lora + of_text + "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", {eight}), "axo.yaml:8: models that see are not modelled under axolotl's FSDP"));
+  const std::string wraps = "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", named = "  transformer_layer_cls_to_wrap: Gemma3DecoderLayer\n", second = "fsdp_version: 2\n";
+  const auto sees = "models that see are modelled under axolotl's FSDP where its second version wraps the language model's layers alone";
+  CHECK(holds(why(gemma + lora + of_text + wraps, {eight}), sees));
+  CHECK(holds(why(gemma + lora + of_text + wraps + named, {eight}), sees));
+  CHECK(holds(why(gemma + lora + of_text + second + wraps, {eight}), sees));
+  CHECK(holds(why(gemma + "processor_type: AutoProcessor\n" + lora + of_text + second + wraps + named, {eight}), sees));
+  CHECK(yaml(gemma + lora + of_text + off + second + wraps + named, {eight}).sharding.towers_in_root);
   CHECK(holds(why(gemma + lora + of_text + "rl: dpo\n"), "axo.yaml:8: preferences and reward models of models that see"));
   CHECK(holds(why(gemma + "processor_type: AutoProcessor\nplugins: [axolotl.integrations.liger.LigerPlugin]\nliger_rms_norm: true\n" + lora + of_text), "axo.yaml:3: Liger's kernels in a tower"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nprocessor_type: AutoProcessor\n" + some), "axo.yaml:2: a processor is for models that see"));

@@ -257,8 +257,8 @@ constexpr objection check_kernels(const job& j, const No& no) {
   if (j.kernels.has(fused_kernel::norm) && (m.gated_attention || m.fp32_norm))
     return no("headroom: fused norms are not modelled for models with gated attention, and for norms that scale in fp32, by this version; kernels must be without \"norm\"");
   if (!j.kernels.adapted()) return {};
-  if (a.kind != adapter_kind::lora || a.base.bits == 8 || a.base.column_bits > 0 || (m.mlp == mlp_kind::plain && j.kernels.has(fused_kernel::adapted_mlp)) || m.sparse())
-    return no("headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA on dense gated models with bases of 16 or of 4 bits alone by this version");
+  if (a.kind != adapter_kind::lora || a.base.bits == 8 || a.base.column_bits > 0 || ((m.mlp == mlp_kind::plain || m.sparse()) && j.kernels.has(fused_kernel::adapted_mlp)))
+    return no("headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA with bases of 16 or of 4 bits, adapted-mlp on dense gated models, by this version");
   return {};
 }
 

@@ -31,7 +31,7 @@ class fsdp2_units {
     updates_at_once_ = s.optimizer.in_backward || gradients_leave(j);
     averages_ = j.parallel.replicate > 1;
     for (const auto& w : list)
-      if (w.layers.count == 0 && w.role != module::encoder && w.role != module::vision) {
+      if (w.layers.count == 0 && w.role != module::encoder && (w.role != module::vision || j.sharding.towers_in_root)) {
         const bool first = w.role == module::embedding || w.role == module::position || !split_;
         sizes().add(first ? front_ : back_, w, -1);
       }

@@ -166,7 +166,10 @@ constexpr objection check_beside_text(const job& j, const No& no) {
   if (also != 0 && !(a.active() && a.base.quantised())) return no("headroom: adapter.base_also needs adapter.base to be a quantised format; its bits", a.base.bits);
   constexpr module_set known{module::head, module::vision, module::projector, module::experts_gate, module::experts_up, module::experts_down};
   if ((also & ~known.bits) != 0) return no("headroom: adapter.base_also may have lm_head, vision, projector and experts; as bits it is", static_cast<std::int64_t>(also));
-  if ((also & tower.bits) != 0 && j.sharding.divides()) return no("headroom: a quantised tower is not modelled under sharding by this version; sharding.stage", j.sharding.stage);
+  const auto rooted = j.sharding.towers_in_root;
+  if (rooted && !(j.sharding.cuts_tensors() && j.sharding.fully_sharded() && j.batch.images.none))
+    return no("headroom: sharding.towers_in_root is modelled where sharding.kind is fsdp2 and the tower does not run (batch.images.none); sharding.stage", j.sharding.stage);
+  if ((also & tower.bits) != 0 && j.sharding.divides() && !rooted) return no("headroom: a quantised tower is not modelled under sharding by this version; sharding.stage", j.sharding.stage);
   if (copies_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights)))
     return no("headroom: a copy of a head that is the embedding's matrix is not modelled where weights are sharded by this version: adapter.modules_to_save must be without lm_head, or sharding.stage at most 2", j.sharding.stage);
   if (adapts_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights)))
@@ -176,7 +179,7 @@ constexpr objection check_beside_text(const job& j, const No& no) {
   if (!j.batch.images.none) return {};
   if ((trained_modules(j, -1).bits & tower.bits) != 0)
     return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);
-  if (j.sharding.fully_sharded()) return no("headroom: a tower that never runs is not modelled beside weights that are sharded by this version; sharding.stage", j.sharding.stage);
+  if (j.sharding.fully_sharded() && !rooted) return no("headroom: a tower that never runs is not modelled beside weights that are sharded by this version; sharding.stage", j.sharding.stage);
   return {};
 }
 

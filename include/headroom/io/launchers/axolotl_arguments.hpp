@@ -39,6 +39,8 @@ class axolotl_arguments {
   bool masks{};       ///< flash attention that axolotl hands packed rows with their mask, as it does rows with padding
   bool varlen{};      ///< packed rows, taken apart by PyTorch's own kernel
   bool processes{};   ///< images and text, by a processor
+  bool wraps{};       ///< FSDP's units are layers of a class that is named
+  bool whole_path{};  ///< lora_target_modules is an expression for a module's whole path, no list of last names
   bool adapter{}, fsdp{}, second{}, second_said{}, engine{}, packs{};
 
   /// A kernel that takes samples of one row apart by itself (utils/schemas/enums.py, ATTN_IMPLS_SUPPORTING_PACKING).

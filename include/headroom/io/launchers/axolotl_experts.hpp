@@ -20,6 +20,7 @@ class axolotl_experts {
   void finish(const shape& m) const {
     auto& d = *a_->d;
     auto& v = a_->v;
+    if (d.find({"adapter"}) != nullptr && (m.latent() || (a_->whole_path && m.sparse()))) found(m);
     if (!m.sparse()) return;  // its loader looks for parameters of three dimensions; routers' logits are of routers
     if (!by_routers_.empty()) d.say({"loss", "balances_experts"}, true, v.place(by_routers_));
     const auto* added = d.find({"adapter"});
@@ -27,7 +28,6 @@ class axolotl_experts {
     if (added != nullptr && added->contains("base")) base(whose);
     if (added != nullptr && !beside_experts(added->value("targets", json_value("all-linear"))) && !targets(m)) a_->refused(v.has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
     if (const auto remote = v.all().find("trust_remote_code"); remote != v.all().end() && *remote == true && !without_code()) a_->refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
-    if (m.latent() && added != nullptr) a_->refused("adapter", "an adapter of latent attention beside experts is not modelled under axolotl by this version");
     if (!d.has({"environment", "transformers"})) d.say({"environment", "transformers"}, "5.14", a_->from->source);
   }
 
@@ -43,8 +43,30 @@ class axolotl_experts {
   }
   static bool beside_experts(const json_value& targets) {
     return targets.is_array() && std::all_of(targets.begin(), targets.end(), [](const json_value& t) {
-      return t.is_string() && among_words("q_proj|k_proj|v_proj|o_proj|mixer_in|mixer_out|shared_gate|shared_up|shared_down", t.get_ref<const std::string&>());
+      return t.is_string() && among_words("q_proj|k_proj|v_proj|o_proj|dense_gate|dense_up|dense_down|mixer_in|mixer_out|shared_gate|shared_up|shared_down", t.get_ref<const std::string&>());
     });
+  }
+  /// Of the listed names those that PEFT finds (tuners/tuners_utils.py, check_target_module_exists). Latent attention's matrices are q_a_proj, q_b_proj,
+  /// kv_a_proj_with_mqa, kv_b_proj and o_proj, or q_proj where queries are not narrowed (transformers modeling_deepseek_v3.py); an expression for the
+  /// whole path ends in mlp.gate_proj and its kind, which dense layers alone have, and a dense MLP beside experts.
+  void found(const shape& m) const {
+    auto& d = *a_->d;
+    const auto* targets = d.find({"adapter", "targets"});
+    if (targets == nullptr || !targets->is_array()) return;
+    const bool dense = m.experts.first_dense_layers > 0 || m.experts.beside_mlp;
+    if (a_->whole_path && m.sparse() && (m.pattern.given() || m.experts.every > 1)) a_->unmodelled("lora_target_modules");
+    auto list = json_value::array();
+    for (const auto& t : *targets) {
+      const auto name = t.get<std::string>();
+      if (m.latent() && (name == "k_proj" || name == "v_proj" || (name == "q_proj" && m.mla.q_rank > 0))) continue;
+      const bool of_mlp = a_->whole_path && m.sparse() && among_words("gate_proj|up_proj|down_proj", name);
+      if (of_mlp && dense) list.push_back("dense_" + name.substr(0, name.find('_')));
+      if (!of_mlp) list.push_back(t);
+    }
+    const auto place = a_->v.place("lora_target_modules");
+    if (list.empty()) a_->refused("lora_target_modules", "this model has no layer of these names, and nothing trains");
+    if (list.size() < targets->size()) d.notes.push_back(place + ": adapters are on " + list.dump() + " alone: this model has no layers of the other names");
+    d.say({"adapter", "targets"}, list, place);
   }
   /// Checkpoints of these makers bring no code of their own with a mixture of experts: trust_remote_code changes nothing (their config.json has no auto_map).
   [[nodiscard]] bool without_code() const {

@@ -36,14 +36,14 @@ class axolotl_kernels {
     if (gates_ && !bare_of_liger && m.recurs()) a_->d->unmodelled_key("liger_rms_norm_gated", true, a_->v.place("liger_rms_norm_gated"));  // of Qwen3.5's linear attention, and nobody else's
     auto list = json_value::array();
     const bool of_attention = std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k == "adapted-qkv" || k == "adapted-output"; });
-    const bool dies = of_attention && !patches(m);
+    const bool dies = of_attention && !patches(m) && !(m.vision.projector == projector_kind::patch_merger && m.scaled_queries);
     if (dies && said_) a_->refused(asked_, "axolotl's kernels for adapters do not find this model's attention, and the run ends there: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
     if (dies) {
       const std::string off = "axolotl's kernels for adapters, which do not find this model's attention and end a run of its release 0.18, are taken to be off";
       a_->d->notes.push_back(a_->v.place("adapter") + ": " + off + ": say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
       a_->d->assumed.push_back(off);
     }
-    const bool bare = m.mlp == mlp_kind::plain || m.fused_gate_up, misses = misses_attention(m);
+    const bool bare = m.mlp == mlp_kind::plain || m.fused_gate_up || (m.sparse() && !adapts_dense()), misses = misses_attention(m);
     for (const auto& k : fused_) {
       const bool adapted = k.starts_with("adapted"), of_mlp = k == "adapted-mlp";
       if (!adapted && bare_of_liger) continue;
@@ -56,6 +56,11 @@ class axolotl_kernels {
   }
 
  private:
+  /// Whether dense layers beside experts have adapters: of others the kernel for an MLP finds no gate_proj (monkeypatch/lora_kernels.py, find_mlp_in_layer).
+  [[nodiscard]] bool adapts_dense() const {
+    const auto* targets = a_->d->find({"adapter", "targets"});
+    return targets != nullptr && targets->is_array() && std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t.is_string() && t.get_ref<const std::string&>().starts_with("dense_"); });
+  }
   /// Whether Liger has kernels for a model's class (liger_kernel 0.8.0 transformers/monkey_patch.py, MODEL_TYPE_TO_APPLY_LIGER_FN; axolotl's
   /// integrations/liger/plugin.py has Jamba and DeepSeek-V2 besides): none with LayerNorm but Nemotron's, of recurrent layers Falcon-H1's and Qwen's alone.
   /// Throws job_error where a shape does not tell.
@@ -85,7 +90,7 @@ class axolotl_kernels {
     if (m.vision.projector != projector_kind::patch_merger || !adapted()) return false;
     const auto name = a_->v.word_now("base_model");
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (has("Ministral-3")) return true;
+    if (has("Ministral-3") || m.scaled_queries) return true;  // Ministral 3's queries, and Mistral 4's, are scaled by their position
     if (!has("Mistral-Small-3.") && !has("Magistral-Small")) a_->refused(said_ ? asked_ : "adapter", "whether axolotl's kernels for adapters are those of this model's attention depends on its text's class, which no file here says: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
     return false;
   }

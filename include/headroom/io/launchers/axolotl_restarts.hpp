@@ -7,12 +7,22 @@
 
 namespace headroom::io::detail {
 
+/// Words for the tokenizer: embedding and head get a row for each that it did not have (loaders/model.py, _resize_token_embeddings).
+inline void read_axolotl_words(axolotl_arguments& a, const json_value& words) {
+  if (!words.is_array()) wrong_value("tokens", "a list of words", words);
+  if (a.adapter && !a.v.has("lora_modules_to_save")) a.refused("tokens", "axolotl ends where an adapter trains and tokens are new: lora_modules_to_save must have the embedding and the head (loaders/utils.py, check_model_config)");
+  if (words.size() > 1024) a.unmodelled("tokens");
+  const auto one = "tokens adds up to " + std::to_string(words.size()) + " rows to the embedding and the head, which are not counted";
+  a.d->notes.push_back(a.v.place("tokens") + ": " + one);
+  a.d->assumed.push_back(one);
+}
+
 inline void read_axolotl_ends(axolotl_arguments& a) {
   if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has flash_attn_rms_norm no longer, and ends there (utils/schemas/deprecated.py): take it out");
   if (const auto* said = a.v.take("tokens"); said != nullptr && said->is_object())
     a.refused("tokens", "tokens must be a list of words in axolotl, which ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
   else if (said != nullptr && !said->empty())
-    a.unmodelled("tokens");
+    read_axolotl_words(a, *said);
 }
 
 /// ReLoRA adds its adapters to the weights every so many steps, one matrix after another, from the checkpoint's files, and begins new ones; the step in

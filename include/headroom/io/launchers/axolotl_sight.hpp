@@ -20,15 +20,19 @@ class axolotl_sight {
     unfrozen_ = v.take("unfrozen_parameters");
     if (unfrozen_ != nullptr && unfrozen_->empty()) unfrozen_ = nullptr;
     if (unfrozen_ != nullptr && a_->adapter) a_->refused("unfrozen_parameters", "axolotl freezes what these patterns do not name, adapters included, whose names begin with base_model: nothing trains");
-    if (unfrozen_ != nullptr && *unfrozen_ != json_value::array({"model.language_model.*", "lm_head.*"})) a_->unmodelled("unfrozen_parameters");
+    if (unfrozen_ != nullptr && *unfrozen_ != json_value::array({"model.language_model.*", "lm_head.*"})) read_names();
   }
 
   void finish(const shape& m, const axolotl_kernels& kernels) {
     const bool sees = m.vision.layers > 0;
     if (!sees && a_->processes) a_->refused("processor_type", "a processor is for models that see, and this one reads text alone");
-    if (!sees && unfrozen_ != nullptr) a_->unmodelled("unfrozen_parameters");
+    if (!sees && unfrozen_ != nullptr && ends_.empty()) a_->unmodelled("unfrozen_parameters");
+    if (!ends_.empty()) a_->d->replace("trainable", json_value::array({{{"modules", ends_}}}), a_->v.place("unfrozen_parameters"));
     if (!sees) return;
-    if (a_->fsdp) a_->refused(a_->v.has("fsdp_config") ? "fsdp_config" : "fsdp", "models that see are not modelled under axolotl's FSDP by this version, which wraps the tower with what lies outside the layers: shard by deepspeed, or not at all");
+    // Units are layers of the class that is named, the language model's; the tower is gathered with the rest (accelerate utils/fsdp_utils.py, fsdp2_prepare_auto_wrap_policy).
+    if (a_->fsdp && !(a_->second && a_->wraps && !a_->processes))
+      a_->refused(a_->v.has("fsdp_config") ? "fsdp_config" : "fsdp", "models that see are modelled under axolotl's FSDP where its second version wraps the language model's layers alone (fsdp_version 2, transformer_layer_cls_to_wrap) and samples are text: shard by deepspeed, or not at all");
+    if (a_->fsdp) a_->d->say({"sharding", "towers_in_root"}, true, a_->v.place("fsdp_config"));
     if (!a_->method.empty()) a_->refused(a_->v.has("rl") ? "rl" : "reward_model", "preferences and reward models of models that see are not modelled under axolotl by this version");
     if (a_->adapter) adapters(m);
     if (a_->processes && kernels.of_liger()) a_->refused("plugins", "Liger's kernels in a tower are not modelled by this version");
@@ -37,6 +41,24 @@ class axolotl_sight {
   }
 
  private:
+  /// Patterns that name the embedding and the head whole (utils/freeze.py, LayerNamePattern: a dot is a dot). Those for Mixtral's block_sparse_moe find
+  /// nothing any more: transformers 5 calls it mlp (modeling_mixtral.py, MixtralDecoderLayer).
+  void read_names() {
+    const bool mixtral = a_->v.word_now("base_model").find("Mixtral") != std::string::npos;
+    bool lost = false;
+    ends_ = json_value::array();
+    each_at(*unfrozen_, "unfrozen_parameters", "a list of patterns", [&](const json_value& one, const std::string& path) {
+      const auto& text = string_at(one, path);
+      if (text == "^lm_head.weight$" || text == "^model.embed_tokens.weight$")
+        ends_.push_back(text == "^lm_head.weight$" ? "lm_head" : "embed_tokens");
+      else if (mixtral && text.starts_with("model.layers.") && text.find(".block_sparse_moe.") != std::string::npos)
+        lost = true;
+      else
+        ends_.clear(), a_->unmodelled("unfrozen_parameters");
+    });
+    if (ends_.empty()) a_->refused("unfrozen_parameters", "no parameter has a name that these patterns match, and nothing trains");
+    if (lost) a_->d->notes.push_back(a_->v.place("unfrozen_parameters") + ": patterns with block_sparse_moe match nothing under transformers 5, which calls it mlp: embedding and head alone train");
+  }
   /// PEFT looks at every module's path, those of the tower too (tuners/tuners_utils.py check_target_module_exists): an expression for the language model's
   /// layers keeps to them, names do where no linear layer of the tower has one of them.
   void adapters(const shape& m) {
@@ -59,11 +81,18 @@ class axolotl_sight {
     auto names = json_value::array();
     for (const auto& known : exact_modules)
       if (known.text != "vision") names.push_back(known.text);
-    const std::string_view by = unfrozen_ != nullptr ? "unfrozen_parameters" : "freeze_mm_modules";
+    const std::string_view by = unfrozen_ != nullptr ? "unfrozen_parameters" : freezes_ ? "freeze_mm_modules" : "base_model";
     a_->d->replace("trainable", json_value::array({{{"modules", names}}}), a_->v.place(by));
   }
+  /// A tower that may train and never runs gets no gradient: FSDP2 reduces what has one (torch _fsdp_param_group.py, post_backward), and optimizers pass
+  /// over the rest, so that it takes what a frozen one takes. DDP ends there, as it waits for all.
   void text() {
-    if (!a_->adapter && !freezes_ && unfrozen_ == nullptr) a_->refused("base_model", "without processor_type samples are text alone, and a tower that trains and never runs is not modelled by this version: freeze_mm_modules true freezes it");
+    const bool idle = !a_->adapter && !freezes_ && unfrozen_ == nullptr;
+    if (idle && a_->fsdp) {
+      text_trains();
+      a_->d->notes.push_back(a_->v.place("base_model") + ": samples are text alone, and the tower, which nothing runs, has no gradients: it is counted as if it were frozen");
+    }
+    if (idle && !a_->fsdp) a_->refused("base_model", "without processor_type samples are text alone, and a tower that trains and never runs is not modelled by this version: freeze_mm_modules true freezes it");
     a_->d->say({"batch", "images", "none"}, true, a_->v.place("base_model"));
   }
   /// Samples are neither cut nor padded to a multiple (utils/collators/mm_chat.py).
@@ -87,6 +116,7 @@ class axolotl_sight {
   axolotl_arguments* a_;
   const json_value* size_{};
   const json_value* unfrozen_{};
+  json_value ends_ = json_value::array();  ///< modules that alone train
   bool freezes_{};
 };
 

@@ -95,9 +95,14 @@ class axolotl_config {
     if (a_.varlen && (m.head_width() > 256 || windowed || m.pattern.given())) d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
   }
   /// xformers' kernel keeps what flash attention does; keys and values that several heads share it is given a copy of for each
-  /// (monkeypatch/attention/xformers.py), and older models' own attention does not know it.
+  /// (monkeypatch/attention/xformers.py). GPT-2's class asks the interface that it is registered with; Falcon's and GPT-J's look in tables of their own.
   void check_xformers(const shape& m) const {
+    const auto name = v_->word_now("base_model");
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
     const bool alike = m.kv_heads == 0 || m.kv_heads == m.heads;
+    if (alike && m.fused_qkv && m.position == position_kind::learned && (has("gpt2") || has("Cerebras-GPT"))) return;
+    if (m.parallel_block && m.mlp == mlp_kind::plain && (has("falcon") || has("gpt-j")))
+      a_.refused(by_attention_, "this model's class has no attention by xformers (transformers modeling_falcon.py FALCON_ATTENTION_CLASSES, modeling_gptj.py GPTJ_ATTENTION_CLASSES), and the run ends where it is made: attn_implementation flash_attention_2 is modelled");
     if (!alike || m.fused_qkv || m.parallel_block || m.mlp == mlp_kind::plain) d_->unmodelled_key("attn_implementation", "xformers", v_->place(by_attention_));
   }
 
@@ -148,6 +153,7 @@ class axolotl_config {
     const bool linear = v_->on("lora_target_linear");
     const auto* targets = v_->take("lora_target_modules");
     const auto* own = v_->take("peft");
+    a_.whole_path = targets != nullptr && targets->is_string() && *targets != "all-linear" && !linear;
     if (!a_.adapter) return;
     // LoftQ says what adapters and base begin with; base and adapters keep their formats (peft/utils/loftq_utils.py, loftq_init).
     bool begins = own != nullptr && own->is_object();
@@ -182,6 +188,8 @@ class axolotl_config {
     const json_value none = json_value::object();
     auto to = axolotl_fsdp(*d_, *a_.from, config == nullptr ? none : *config, version == nullptr ? 0 : whole_at(*version, "fsdp_version", 1, 2));
     a_.second = to["version"] == 2;
+    for (const std::string key : {"transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"})
+      a_.wraps = a_.wraps || (config != nullptr && config->contains(key) && !(*config)[key].empty());
     a_.second_said = version != nullptr && a_.second;
     a_.put("fsdp", words == nullptr ? json_value("full_shard auto_wrap") : *words, words == nullptr ? "fsdp_config" : "fsdp");
     a_.put("fsdp_config", to, "fsdp_config");
