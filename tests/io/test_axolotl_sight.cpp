@@ -134,19 +134,18 @@ TEST_CASE("a tower that is no unit of FSDP2's is gathered with the embedding and
   const std::int64_t tower = 1536 * 256 + 256 + 2304 * 256 + 2 * layer + 2 * 256 + 2 * (1024 * 1024 + 1024);
   const auto with = estimate(j).ranks[0], without = estimate(blind).ranks[0];
   CHECK((with.at_peak[row::gathered_parameters] - without.at_peak[row::gathered_parameters]).count() == 2 * tower);
-  CHECK((with.at_peak[row::model_parameters] - without.at_peak[row::model_parameters]).count() == 2 * tower / 8);
+  const auto more = (with.at_peak[row::model_parameters] - without.at_peak[row::model_parameters]).count();  // 33 tensors, each rounded up to 512 bytes
+  CHECK(more >= 2 * tower / 8);
+  CHECK(more < 2 * tower / 8 + 33 * 512);
   CHECK(with.at_peak[row::optimizer_state] == without.at_peak[row::optimizer_state]);
   // Patterns that leave it out, or nothing said: no gradient reaches it.
   const auto frozen = read(some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n");
   CHECK(frozen == read(some));
   CHECK_FALSE(frozen.trainable.list[0].modules.has(module::vision));
-  auto ran = j;
-  ran.batch.images = {};
-  CHECK_THROWS_WITH_AS(estimate(ran), "headroom: sharding.towers_in_root is modelled where sharding.kind is fsdp2 and the tower does not run (batch.images.none); sharding.stage (found 3)", error);
-  ran = j;
-  ran.sharding = fsdp1();
-  ran.sharding.towers_in_root = true;
-  CHECK_THROWS_AS(estimate(ran), error);
+  auto other = j;
+  other.sharding = fsdp1();
+  other.sharding.towers_in_root = true;
+  CHECK_THROWS_WITH_AS(estimate(other), "headroom: sharding.towers_in_root is modelled where sharding.kind is fsdp2 and the tower does not run (batch.images.none); sharding.stage (found 3)", error);
 }
 
 TEST_CASE("names that latent attention does not have, and whole paths beside experts") {
@@ -161,7 +160,11 @@ TEST_CASE("names that latent attention does not have, and whole paths beside exp
   const auto path = yaml(flash + "lora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
   CHECK(path.adapter.targets == module_set{module::o_proj, module::gate_proj, module::up_proj, module::down_proj});
   CHECK(trains(path) == 47 * 16 * (5120 + 2048) + 16 * 3 * (2048 + 10240));
-  CHECK(holds(why(flash + "lora_target_modules: [gate_proj, o_proj]\n"), "an adapter of a model with experts"));  // a list finds shared experts, too
+  const auto list = yaml(flash + "lora_target_modules: [up_proj, o_proj]\n");  // a list finds shared experts, too, of 1,536
+  CHECK(list.adapter.targets == module_set{module::o_proj, module::up_proj, module::shared_up});
+  CHECK(trains(list) == 47 * 16 * (5120 + 2048) + 16 * (2048 + 10240) + 46 * 16 * (2048 + 1536));
+  CHECK(yaml("base_model: Qwen/Qwen3-30B-A3B\n" + lora + off + "lora_target_modules: [q_proj, up_proj, gate_proj]\n").adapter.targets == module_set{module::q_proj});  // experts are no matrices
+  CHECK(holds(why("base_model: Qwen/Qwen1.5-MoE-A2.7B\n" + lora + off + "lora_target_modules: [q_proj, gate_proj]\n"), "lora_target_modules = "));
   // DeepSeek-V2-Lite's queries are not narrowed.
   CHECK(yaml("base_model: deepseek-ai/DeepSeek-V2-Lite\n" + lora + off + "lora_target_modules: [q_proj, o_proj]\n").adapter.targets == module_set{module::q_proj, module::o_proj});
 }

@@ -20,7 +20,7 @@ class axolotl_experts {
   void finish(const shape& m) const {
     auto& d = *a_->d;
     auto& v = a_->v;
-    if (d.find({"adapter"}) != nullptr && (m.latent() || (a_->whole_path && m.sparse()))) found(m);
+    if (d.find({"adapter"}) != nullptr && (m.latent() || m.sparse())) found(m);
     if (!m.sparse()) return;  // its loader looks for parameters of three dimensions; routers' logits are of routers
     if (!by_routers_.empty()) d.say({"loss", "balances_experts"}, true, v.place(by_routers_));
     const auto* added = d.find({"adapter"});
@@ -48,23 +48,28 @@ class axolotl_experts {
   }
   /// Of the listed names those that PEFT finds (tuners/tuners_utils.py, check_target_module_exists). Latent attention's matrices are q_a_proj, q_b_proj,
   /// kv_a_proj_with_mqa, kv_b_proj and o_proj, or q_proj where queries are not narrowed (transformers modeling_deepseek_v3.py); an expression for the
-  /// whole path ends in mlp.gate_proj and its kind, which dense layers alone have, and a dense MLP beside experts.
+  /// whole path ends in mlp.gate_proj and its kind, which dense layers alone have, and a dense MLP beside experts; a list finds shared experts, as well.
   void found(const shape& m) const {
     auto& d = *a_->d;
     const auto* targets = d.find({"adapter", "targets"});
     if (targets == nullptr || !targets->is_array()) return;
     const bool dense = m.experts.first_dense_layers > 0 || m.experts.beside_mlp;
-    if (a_->whole_path && m.sparse() && (m.pattern.given() || m.experts.every > 1)) a_->unmodelled("lora_target_modules");
+    const bool of_mlps = m.sparse() && std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "gate_proj" || t == "up_proj" || t == "down_proj"; });
+    if (of_mlps && (m.experts.every > 1 || (m.pattern.given() && (a_->whole_path || dense)))) a_->unmodelled("lora_target_modules");
+    if (of_mlps && m.experts.shared_gate && !a_->whole_path && std::find(targets->begin(), targets->end(), json_value("gate_proj")) != targets->end()) a_->unmodelled("lora_target_modules");  // shared_gate has the shared expert's own gate, too
     auto list = json_value::array();
     for (const auto& t : *targets) {
       const auto name = t.get<std::string>();
       if (m.latent() && (name == "k_proj" || name == "v_proj" || (name == "q_proj" && m.mla.q_rank > 0))) continue;
-      const bool of_mlp = a_->whole_path && m.sparse() && among_words("gate_proj|up_proj|down_proj", name);
-      if (of_mlp && dense) list.push_back("dense_" + name.substr(0, name.find('_')));
+      const bool of_mlp = m.sparse() && among_words("gate_proj|up_proj|down_proj", name);
+      const auto part = name.substr(0, name.find('_'));
+      if (of_mlp && dense) list.push_back("dense_" + part);
+      if (of_mlp && !a_->whole_path && m.experts.shared_ffn > 0) list.push_back("shared_" + part);
       if (!of_mlp) list.push_back(t);
     }
     const auto place = a_->v.place("lora_target_modules");
     if (list.empty()) a_->refused("lora_target_modules", "this model has no layer of these names, and nothing trains");
+    if (list == *targets) return;
     if (list.size() < targets->size()) d.notes.push_back(place + ": adapters are on " + list.dump() + " alone: this model has no layers of the other names");
     d.say({"adapter", "targets"}, list, place);
   }

@@ -101,7 +101,8 @@ class axolotl_config {
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
     const bool alike = m.kv_heads == 0 || m.kv_heads == m.heads;
     if (alike && m.fused_qkv && m.position == position_kind::learned && (has("gpt2") || has("Cerebras-GPT"))) return;
-    if (m.parallel_block && m.mlp == mlp_kind::plain && (has("falcon") || has("gpt-j")))
+    const auto own = v_->all().find("trust_remote_code");
+    if (m.parallel_block && m.mlp == mlp_kind::plain && (has("falcon") || has("gpt-j")) && (own == v_->all().end() || *own != true))
       a_.refused(by_attention_, "this model's class has no attention by xformers (transformers modeling_falcon.py FALCON_ATTENTION_CLASSES, modeling_gptj.py GPTJ_ATTENTION_CLASSES), and the run ends where it is made: attn_implementation flash_attention_2 is modelled");
     if (!alike || m.fused_qkv || m.parallel_block || m.mlp == mlp_kind::plain) d_->unmodelled_key("attn_implementation", "xformers", v_->place(by_attention_));
   }

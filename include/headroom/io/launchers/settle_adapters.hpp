@@ -9,7 +9,7 @@ namespace headroom::io::detail {
 /// The linear layers of a tower's modules, by their last names (transformers modeling_clip.py, modeling_siglip.py, modeling_qwen2_vl.py,
 /// modeling_qwen2_5_vl.py, modeling_qwen3_vl.py, modeling_llama4.py, modeling_pixtral.py, modeling_gemma4.py, modeling_vit.py; OpenGVLab's
 /// modeling_intern_vit.py; 2026-07).
-constexpr std::string_view tower_layers(vision_kind kind) {
+constexpr std::string_view tower_layer_names(vision_kind kind) {
   switch (kind) {
     case vision_kind::none:
     case vision_kind::megatron_clip: return "";  // nothing of PEFT's
@@ -37,7 +37,7 @@ inline void settle_adapters(draft& d) {
   if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, json_value::array({"vision", "projector"}), d.names_everywhere->place);
   const auto* targets = d.find({"adapter", "targets"});
   if (targets == nullptr) return;
-  const auto layers = tower_layers(m.vision.kind);
+  const auto layers = tower_layer_names(m.vision.kind);
   std::string found;
   if (targets->is_string())
     found = targets->get<std::string>();
