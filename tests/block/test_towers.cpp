@@ -90,6 +90,24 @@ TEST_CASE("InternViT, and what joins it to the language model") {
   CHECK(tower_of(j).saved.total > t.saved.total);
 }
 
+// transformers' InternVLVisionModel: of each position the same is saved, by three matrices instead of one. Where q, k and v come out of one matrix its gradient is
+// one tensor more, of three widths.
+TEST_CASE("InternVL of transformers") {
+  auto chat = small_job();
+  chat.model.vision.projector = projector_kind::norm_mlp;
+  chat.model.vision.merge = 2;
+  auto own = chat;
+  for (const bool large : {false, true}) {
+    chat.model.vision.kind = large ? vision_kind::intern_vit_6b : vision_kind::intern_vit;
+    own.model.vision.kind = large ? vision_kind::internvl_6b : vision_kind::internvl;
+    CHECK(count(own.model) == count(chat.model));
+    CHECK(tower_of(own).gradients == tower_of(chat).gradients);
+    if (!large) CHECK(tower_of(own).saved.total == tower_of(chat).saved.total);
+    CHECK(tower_shape(chat.model.vision).fused_qkv);
+    CHECK_FALSE(tower_shape(own.model.vision).fused_qkv);
+  }
+}
+
 // Gemma4VisionModel as its classes run over torch 1.13, where a mean keeps what it reads: 32 patches of 4 × 4 pixels, 8 tokens, 2 samples; what
 // layers.1 saved. Sines and cosines are made once for all layers. Embedder and standardisation by hand.
 TEST_CASE("Gemma 4's tower, and what joins it to the language model") {

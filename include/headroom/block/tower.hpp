@@ -37,6 +37,8 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
     case vision_kind::none:
     case vision_kind::vit:
+    case vision_kind::internvl:
+    case vision_kind::internvl_6b:
     case vision_kind::intern_vit:
     case vision_kind::intern_vit_6b:
     case vision_kind::megatron_clip:

@@ -3,6 +3,7 @@
 // transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
 #pragma once
 
+#include <headroom/io/huggingface/internvl.hpp>
 #include <headroom/io/huggingface/relatives.hpp>
 #include <headroom/io/huggingface/t5gemma.hpp>
 #include <headroom/io/huggingface/text_encoders.hpp>
@@ -64,7 +65,7 @@ inline constexpr family_name family_names[] = {
     {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
-    {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
+    {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},
     {"BlenderbotSmall", "blenderbot-small"}, {"RemBert", "rembert"}, {"New", "new"},
@@ -168,6 +169,14 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "clip" || type == "siglip") return read_contrastive(c, a.head, type == "siglip");
   if (type == "minicpmv") return read_minicpmv(c);
   if (type == "internvl_chat") return read_internvl_chat(c);
+  if (type == "internvl") {
+    m = read_internvl(c);
+    if (a.head == task::base)
+      set_decoder_head(c, m, a.head);
+    else if (a.head != task::conditional && a.head != task::unstated)
+      complain(c.at("architectures") + " puts a head on InternVL that is not known; accepted are InternVLForConditionalGeneration, InternVLModel");
+    return m;
+  }
   if (read_seeing(c, type, a.head, m)) return m;
   if (!read_decoder(c, type, m)) refuse_family(c, type);
   read_weight_sums(c, type, m);

@@ -20,6 +20,8 @@ enum class vision_kind : std::uint8_t {
   intern_vit,     ///< InternVL's InternVisionModel: class token, biased patches, one matrix for q, k and v, each branch times a trained vector
   intern_vit_6b,  ///< …of 6B: RMSNorm, no bias on q, k and v, norms over all heads of q and of k
   megatron_clip,  ///< Megatron-LM's CLIPViTModel: clip without the norm at its end
+  internvl,       ///< InternVLVisionModel of transformers: intern_vit, whose q, k and v have matrices of their own
+  internvl_6b,    ///< …of 6B
   gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
 };
 

@@ -234,29 +234,6 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
   return true;
 }
 
-/// InternVLChatModel of OpenGVLab's own code (InternVL 2410d1db internvl_chat/internvl/model/internvl_chat/configuration_internvl_chat.py,
-/// configuration_intern_vit.py), whose tables are never tied.
-inline shape read_internvl_chat(const config& c) {
-  for (const char* key : {"use_backbone_lora", "use_llm_lora"})
-    if (c.nullable({key}, 0, 0, 0) != 0) complain(c.at(key) + " must be 0: give the configuration without adapters, found " + shown(c.find({key})));
-  if (const json* layer = c.find({"select_layer"}); layer != nullptr && *layer != -1) complain(c.at("select_layer") + " must be -1, the tower's last, found " + shown(*layer));
-  if (const json* ratio = c.find({"downsample_ratio"}); ratio != nullptr && *ratio != 0.5) complain(c.at("downsample_ratio") + " must be 0.5, found " + shown(*ratio));
-  if (!c.has("llm_config")) complain(c.at("llm_config") + " is missing: the language model of InternVL");
-  shape m = read_text_config(c.child("llm_config"), "llama", "llama, internlm2, qwen2, phi3 and the other decoders");
-  m.tied = false;
-  const auto sight = c.child("vision_config");
-  const auto norm = sight.text({"norm_type"}, "rms_norm");
-  const bool bias = sight.flag("qkv_bias", false), norms = sight.flag("qk_normalization", true), large = norm == "rms_norm" && !bias && norms;
-  if (!large && !(norm == "layer_norm" && bias && !norms))
-    complain(sight.at("norm_type") + ", qkv_bias and qk_normalization must be \"rms_norm\", false and true (6B) or \"layer_norm\", true and false (300M), found " + quoted_word(norm));
-  if (const auto act = sight.text({"hidden_act"}, "gelu"); act != "gelu") complain(sight.at("hidden_act") + " must be gelu, found " + quoted_word(act));
-  m.vision = read_tower(sight, large ? vision_kind::intern_vit_6b : vision_kind::intern_vit, {3200, 12800, 48, 25, 14, 224});
-  if (const auto edge = c.nullable({"force_image_size"}, m.vision.image, m.vision.image); edge != m.vision.image) complain(c.at("force_image_size") + " must equal " + sight.at("image_size") + ", " + std::to_string(m.vision.image) + ", found " + std::to_string(edge));
-  m.vision.projector = projector_kind::norm_mlp;
-  m.vision.merge = 2;
-  return m;
-}
-
 /// MiniCPM-V 2.5 (Llama 3) and 2.6 (Qwen2): the text's keys at the top, SigLIP without its head, a resampler.
 inline shape read_minicpmv(const config& c) {
   const json* version = c.find({"version"});

@@ -59,7 +59,7 @@ template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
     {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
 template <>
-inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 14>{{{"none", vision_kind::none},
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 16>{{{"none", vision_kind::none},
                                                                                  {"vit", vision_kind::vit},
                                                                                  {"clip", vision_kind::clip},
                                                                                  {"siglip", vision_kind::siglip},
@@ -70,6 +70,8 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 14>
                                                                                  {"pixtral", vision_kind::pixtral},
                                                                                  {"internvit", vision_kind::intern_vit},
                                                                                  {"internvit-6b", vision_kind::intern_vit_6b},
+                                                                                 {"internvl", vision_kind::internvl},
+                                                                                 {"internvl-6b", vision_kind::internvl_6b},
                                                                                  {"megatron-clip", vision_kind::megatron_clip},
                                                                                  {"gemma4", vision_kind::gemma4},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
