@@ -61,6 +61,8 @@ TEST_CASE("arguments behind a line that ends its command are not lost") {
   CHECK(job_of({script(begin + "\n  --run_name x --logging_steps 5\n")}).batch.micro == 4);  // what was cut off changes nothing
   CHECK(refusal_of({script(begin + "\n# --gradient_checkpointing True\necho done\n")}).empty());
   CHECK(refusal_of({script("ARGS=\"\n--gradient_checkpointing True\n\"\n" + begin + " $ARGS\n")}).empty());
+  // Of two launches the one that is meant is asked for first (transformers docs/source/en/perf_hardware.md).
+  CHECK(holds(refusal_of({script(begin + "\n" + begin + " --do_train\n--gradient_checkpointing True\n")}), "2 trainings start in this file (lines 1, 2): say which with --line N"));
   CHECK(holds(refusal_of({script(begin + " && " + begin + " --bf16 True\n")}), "2 trainings start in this one line, and are not the same job: put each in a line of its own"));
 }
 

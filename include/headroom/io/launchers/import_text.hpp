@@ -123,7 +123,9 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
   const shell_command* cut = nullptr;
-  if (const auto* rest = detail::cut_from(script.commands, starts, cut)) detail::check_cut(d, launch, *cut, *rest, source);
+  const auto* rest = detail::cut_from(script.commands, starts, cut);
+  const auto with_it = [&](const shell_command* c) { return c == rest || c->words[0].line == cut->words[0].line; };  // of several launches the line is asked for first
+  if (rest != nullptr && std::all_of(starts.begin(), starts.end(), with_it)) detail::check_cut(d, launch, *cut, *rest, source);
   if (starts.size() == 1)
     launch.read(*starts[0]);
   else
