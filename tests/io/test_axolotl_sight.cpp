@@ -148,6 +148,16 @@ TEST_CASE("a tower that is no unit of FSDP2's is gathered with the embedding and
   CHECK_THROWS_WITH_AS(estimate(other), "headroom: sharding.towers_in_root is modelled where sharding.kind is fsdp2 and the tower does not run (batch.images.none); sharding.stage (found 3)", error);
 }
 
+TEST_CASE("the class of a text behind Pixtral's tower, by its queries") {
+  // get_attention_cls_from_config takes Mistral 3's class for its text's: Ministral 3's attention is another, and stays as it is; its MLP is found.
+  auto later = mistral3;
+  const auto at = later.said.find("\"model_type\": \"mistral\"");
+  later.said.replace(at, std::string_view{"\"model_type\": \"mistral\""}.size(), "\"model_type\": \"ministral3\"");
+  const std::string said = "base_model: mine/medium\n" + lora + of_text;
+  CHECK(job_of({{"axo.yaml", said}, later}).kernels == fused_kernels{fused_kernel::adapted_mlp});
+  CHECK(holds(refusal_of({{"axo.yaml", said}, mistral3}), "depends on its text's class"));
+}
+
 TEST_CASE("names that latent attention does not have, and whole paths beside experts") {
   // modeling_glm4_moe_lite.py: q_a_proj, q_b_proj, kv_a_proj_with_mqa, kv_b_proj, o_proj. 47 layers of A (5,120 in) and B (2,048 out) of rank 16.
   const std::string flash = "base_model: zai-org/GLM-4.7-Flash\n" + lora + off;
