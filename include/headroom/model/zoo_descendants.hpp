@@ -54,10 +54,8 @@ inline constexpr made_of descendants[] = {
     {"gpt-oss-safeguard-120b", "gpt-oss-120b"},
     {"gpt-oss-120b-dequantized", "gpt-oss-120b"},
     {"internvl3-2b-pretrained", "internvl3-2b"},
-    {"skywork-reward-llama-3.1-8b", "llama-3.1-8b"},
     {"skywork-reward-llama-3.1-8b-v0.2", "llama-3.1-8b"},
     {"gme-qwen2-vl-2b-instruct", "qwen2-vl-2b"},
-    {"gme-qwen2-vl-7b-instruct", "qwen2-vl-7b"},
     // trl-lib's and cleanrl's (vwxyzjn/summarize_from_feedback_details): a padding token, and no row for it.
     {"pythia-1b-deduped-tldr-sft", "pythia-1b"},
     {"pythia-1b-deduped-tldr-rm", "pythia-1b"},
