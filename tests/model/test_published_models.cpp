@@ -66,7 +66,7 @@ TEST_CASE("each has the parameters that transformers counted of its published co
     CHECK(total(name) == entry.at("params_total").get<std::int64_t>());
     ++held[io::name_of(*m)];
   }
-  // Of two others the file has no entry: DeepSeek-V3.2 is its class's default, and Nemotron 3 Nano is summed up below.
+  // Of others the file has no entry: DeepSeek-V3.2 is its class's default, and Nemotron 3 Nano is summed up below.
   CHECK(total("deepseek-ai/DeepSeek-V3.2") == 671'877'929'216);  // "deepseek_v32 (class defaults)"
   ++held["deepseek-v3.2"], ++held["nemotron-3-nano-30b-a3b"];
   each_line([&](const io::json_value& row) {
@@ -82,6 +82,10 @@ TEST_CASE("each has the parameters that transformers counted of its published co
     CHECK(total(name) == parameters);
     ++held[io::name_of(*io::find_published(name))];
   }
+  // Two words more than what they were made of, in the embedding and in the head.
+  CHECK(total("HuggingFaceH4/starchat2-15b-sft-v0.1") == 15'957'889'024 + 2 * 2 * 6144);
+  CHECK(total("teknium/OpenHermes-2.5-Mistral-7B") == 7'241'732'096 + 2 * 2 * 4096);
+  ++held["starchat2-15b"], ++held["openhermes-2.5-mistral-7b"];
   for (const auto& m : io::published_models) CHECK_MESSAGE(held.contains(io::name_of(m)), io::name_of(m));
 }
 

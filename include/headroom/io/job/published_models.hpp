@@ -65,6 +65,12 @@ inline constexpr auto published_others = std::to_array<published_model>({
      R"({"activation":"gelu","attention_bias":true,"bidirectional":true,"embedding_norm":true,"ffn":4096,"head":"none","heads":16,"hidden":1024,"layers":24,"max_positions":512,"mlp":"plain","mlp_bias":true,"no_final_norm":true,"norm":"layernorm","norm_after":true,"norm_bias":true,"output_bias":true,"position":"disentangled","relative_buckets":512,"tied":true,"vocab":128100})"},
     {"multilingual-e5-large",
      R"({"activation":"gelu","attention_bias":true,"bidirectional":true,"embedding_norm":true,"ffn":4096,"head":"none","heads":16,"hidden":1024,"layers":24,"max_positions":514,"mlp":"plain","mlp_bias":true,"no_final_norm":true,"norm":"layernorm","norm_after":true,"norm_bias":true,"output_bias":true,"pooler":true,"position":"learned","tied":true,"token_types":1,"vocab":250002})"},
+    // bigcode/starcoder2-15b and mistralai/Mistral-7B-v0.1 with ChatML's two words: huggingface/alignment-handbook ba7e0e4 scripts/run_sft.py and its recipe
+    // starchat2-15b/sft (setup_chat_format makes a row for each word); teknium/OpenHermes-2.5-Mistral-7B config.json, as huggingface/candle has it
+    // (candle-transformers/src/models/mistral.rs config_chat_ml).
+    {"starchat2-15b|starchat2-15b-sft-v0.1|starchat2-15b-v0.1", 
+     R"({"activation":"gelu_pytorch_tanh","attention_bias":true,"ffn":24576,"heads":48,"hidden":6144,"kv_heads":4,"layers":40,"max_positions":16384,"mlp":"plain","mlp_bias":true,"norm":"layernorm","norm_bias":true,"output_bias":true,"vocab":49154})"},
+    {"openhermes-2.5-mistral-7b", R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"vocab":32002})"},
     {"ministral-3-14b|ministral-3-14b-instruct-2512|ministral-3-14b-base-2512",
      R"({"ffn":16384,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"scaled_queries":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
 });
