@@ -98,7 +98,8 @@ inline json_value job_with(std::string_view reader, std::string means, const jso
     if (reader.starts_with("deepspeed") || reader.starts_with("accelerate")) io::say_key(d, "model=llama-3.1-8b");
     if (!reader.starts_with("litgpt") && !reader.starts_with("nanotron") && !d.has({"hardware", "gpus_per_node"}) && !d.gpus) d.say({"hardware", "gpus_per_node"}, 8, "--set");
     if (reader == "trl-grpo" || reader == "trl-rloo") io::say_key(d, "rollout.prompt=64");
-    if (!d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 512, "--set");
+    const bool answers = reader == "trl-gkd" && d.has({"rollout"});  // prompt and completion say it
+    if (!answers && !d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 512, "--set");
   }
   return io::job_to_json(d.settled());
 }

@@ -55,6 +55,19 @@ TEST_CASE("TRL's PPO: the policy, a reference, and a reward and a value model of
   CHECK(ppo_refused("--per_device_eval_batch_size 17 --num_sample_generations 0") == "");
 }
 
+TEST_CASE("TRL's PPO trains what its default names, whatever model_name_or_path says") {
+  // The command of docs/source/ppo_trainer.md and examples/scripts/ppo/ppo.py (f2cd57710).
+  const std::string command =
+      "python -i examples/scripts/ppo/ppo.py --dataset_name trl-internal-testing/descriptiveness-sentiment-trl-style --dataset_train_split descriptiveness --output_dir pythia-ppo "
+      "--per_device_train_batch_size 64 --gradient_accumulation_steps 1 --total_episodes 10000 --model_name_or_path EleutherAI/pythia-1b-deduped --missing_eos_penalty 1.0\n";
+  auto d = draft_of({{"run.sh", command}}, {"hardware.gpus_per_node=1", "rollout.prompt=512"});
+  const auto j = d.settled();
+  CHECK(j.model == *models::find("pythia-160m"));
+  CHECK(j.objective.frozen.model == *models::find("pythia-160m"));
+  CHECK(j.objective.critic.model == *models::find("pythia-160m"));
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "is what trains, and of \"EleutherAI/pythia-1b-deduped\" (model_name_or_path) the tokenizer alone is read"); }));
+}
+
 TEST_CASE("models that a launch names by a folder are asked for, or are the trained one's") {
   const auto other = [](const std::string& name) {
     auto text = ppo;
@@ -95,7 +108,12 @@ TEST_CASE("GRPO with a reward model: it lies beside the policy, and reads all co
   CHECK(other(with).count() >= 2 * (494'032'768 + 896));
   CHECK(other(with).count() < 2 * (494'032'768 + 896) + 200'000);
   CHECK(with.ranks[0].has(phase::reward));
-  CHECK(holds(refusal_of({{"run.sh", groups + "--reward_model_name_or_path Qwen/Qwen2.5-0.5B --use_vllm true --vllm_mode colocate --steps_per_generation 4\n"}}, set), "steps_per_generation = 4 is not modelled by this version (beside a reward model)"));
+  // Of as many completions as are generated together: 4 micro-batches instead of 1.
+  const auto wide = job_of({{"run.sh", groups + "--reward_model_name_or_path Qwen/Qwen2.5-0.5B --use_vllm true --vllm_mode colocate --steps_per_generation 4\n"}}, set);
+  CHECK(wide.rollout.steps_per_generation == 4);
+  const auto narrow = job_of({{"run.sh", groups + "--reward_model_name_or_path Qwen/Qwen2.5-0.5B --use_vllm true --vllm_mode colocate\n"}}, set);
+  CHECK(estimate(wide).ranks[0][phase::reward] > estimate(narrow).ranks[0][phase::reward]);
+  CHECK(estimate(wide).ranks[0][phase::generate] == estimate(narrow).ranks[0][phase::generate]);
 }
 
 TEST_CASE("GRPO evaluates by the code of its rollouts: more at once is more") {

@@ -50,7 +50,7 @@ io::json_value value_of(const std::string& word) {
 
 TEST_CASE("each argument alone") {
   int arguments = 0;
-  for (const std::string name : {"transformers", "llama-factory", "trl-sft", "trl-dpo", "trl-kto", "trl-orpo", "trl-cpo", "trl-reward", "trl-gkd", "trl-grpo", "trl-rloo", "medicalgpt", "llava", "open-instruct",
+  for (const std::string name : {"transformers", "llama-factory", "trl-sft", "trl-dpo", "trl-kto", "trl-orpo", "trl-cpo", "trl-reward", "trl-prm", "trl-gkd", "trl-grpo", "trl-rloo", "medicalgpt", "llava", "open-instruct",
                                  "ms-swift", "axolotl"}) {
     const auto* program = io::detail::program_named(name);
     REQUIRE(program != nullptr);

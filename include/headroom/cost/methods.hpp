@@ -60,6 +60,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   if (r.by_module()) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
     const auto at_once = static_cast<double>(generated_at_once(j));
+    if (r.steps_per_generation > 0) g.sequences = g.prompts = static_cast<double>(checked::mul(j.batch.micro, r.steps_per_generation));
     g.at_once = at_once < g.sequences ? at_once : g.sequences;
     return g;
   }
@@ -92,6 +93,12 @@ constexpr double moving_seconds(const settled_job& s, const machine& on, const r
   return 2 * moved / on.pcie;
 }
 
+/// Generations of the trained module for one step: fewer than one where several steps train on what one has made.
+constexpr double generations_of_step(const job& j) {
+  const auto steps = j.rollout.steps_per_generation;
+  return j.rollout.by_module() && steps > 0 ? static_cast<double>(j.batch.accumulation) / static_cast<double>(steps) : 1.0;
+}
+
 /// `host`: seconds of a processor for a forward of the trained module.
 template <class Rates, class Layers>
 [[gnu::noinline]] constexpr void add_method(step_cost& cost, const cost_scene& c, const inventory& list, const rank_parameters& n, double host, const Rates& rates_for, const Layers& layers) {
@@ -115,9 +122,10 @@ template <class Rates, class Layers>
   const auto g = load_of_engine(s, list);
   const double whole = n.all * static_cast<double>(format.width());
   const double processor = engine && chosen(r.graphs, true) ? 0.0 : host;
-  cost.generation = seconds{generation_seconds(s.model, list, c.on, g, static_cast<double>(format.width()),
+  const double times = generations_of_step(j);
+  cost.generation = seconds{times * generation_seconds(s.model, list, c.on, g, static_cast<double>(format.width()),
                                                static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, format)).count()), processor)};
-  cost.sync = seconds{sync_seconds(s, c.on, whole) + moving_seconds(s, c.on, n, whole)};
+  cost.sync = seconds{times * sync_seconds(s, c.on, whole) + moving_seconds(s, c.on, n, whole)};
   cost.step = cost.step + cost.generation + cost.sync;
   if (engine && !r.shares_gpus()) cost.gpus += static_cast<double>(r.gpus);
   cost.assumptions.add(time_assumption::generation_by_bandwidth);

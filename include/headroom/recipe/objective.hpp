@@ -109,8 +109,12 @@ constexpr bool generates(objective_kind k) { return k == objective_kind::online_
 /// ms-swift's distillation, of any release that is modelled.
 constexpr bool distils_by_swift(const objective& o) { return o.kind == objective_kind::distill && (o.code == method_code::ms_swift || o.code == method_code::ms_swift_3_11); }
 
-/// … or may: ms-swift's distillation learns from answers of the student's own, where a rollout is given (swift/rlhf_trainers/gkd_trainer.py _rollout_samples).
-constexpr bool may_generate(const objective& o) { return generates(o.kind) || distils_by_swift(o); }
+/// TRL's GKD.
+constexpr bool distils_by_trl(const objective& o) { return o.kind == objective_kind::distill && (o.code == method_code::trl || o.code == method_code::unset); }
+
+/// … or may: a distillation learns from answers of the student's own, where a rollout is given (ms-swift swift/rlhf_trainers/gkd_trainer.py
+/// _rollout_samples; TRL trl/experimental/gkd/gkd_trainer.py training_step).
+constexpr bool may_generate(const objective& o) { return generates(o.kind) || distils_by_swift(o) || distils_by_trl(o); }
 
 /// Methods that generate and score the completions before they train on them. Online DPO compares them with the reference while it trains.
 constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo; }

@@ -43,10 +43,11 @@ constexpr void stand_as(job& r, const model_role& role) {
   if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
 }
 
-/// Completions that GRPO, RLOO and distillations generate, and score, at once where they evaluate, by the same code as in a step.
+/// Completions that GRPO, RLOO and distillations generate, and score, at once where they evaluate, by the same code as in a step. TRL's GKD evaluates
+/// the data's own answers.
 constexpr std::int64_t evaluated_at_once(const job& j) {
   const auto kind = j.objective.kind;
-  return (scores_first(kind) && kind != objective_kind::ppo) || (kind == objective_kind::distill && j.rollout.given()) ? j.evaluation.batch : 0;
+  return (scores_first(kind) && kind != objective_kind::ppo) || (kind == objective_kind::distill && j.rollout.given() && !distils_by_trl(j.objective)) ? j.evaluation.batch : 0;
 }
 
 /// Completions that are scored at once, without a graph. TRL's PPO generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
@@ -68,10 +69,13 @@ constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t compl
   return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
 }
 
-/// Completions that the trained module generates side by side.
+/// Completions that the trained module generates side by side. TRL's GKD generates before each micro-batch (gkd_trainer.py training_step), its GRPO and
+/// RLOO for as many as steps_per_generation (grpo_trainer.py _prepare_inputs).
 constexpr std::int64_t generated_at_once(const job& j) {
   if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
-  const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j), there = evaluated_at_once(j);
+  if (distils_by_trl(j.objective)) return j.batch.micro;
+  const auto trained = j.rollout.steps_per_generation > 0 ? checked::mul(j.batch.micro, j.rollout.steps_per_generation) : trained_at_once(j);
+  const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained, there = evaluated_at_once(j);
   return here > there ? here : there;
 }
 

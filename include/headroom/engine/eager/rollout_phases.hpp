@@ -122,6 +122,7 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   const auto& r = j.rollout;
   const auto sequences = generated_at_once(j);
   const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters);
+  const auto length = checked::add(r.prompt, r.completion);
   auto model = stays;
   if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
     model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_width)
@@ -133,8 +134,11 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
     t.look_beside(phase::generate, -1, model + moment(row::temporaries, fused));  // an adapter's product, and the product scaled
     return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
   }
+  // TRL's GKD generates without keys and values where it checkpoints: all of a text for each token (gkd_trainer.py, GKDTrainer.__init__).
+  if (distils_by_trl(j.objective) && j.recompute.mode != recompute_mode::none)
+    return t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, length) + moment(row::logits, made.logits));
   // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
-  const auto reading = made.cache / checked::add(r.prompt, r.completion) * r.prompt;
+  const auto reading = made.cache / length * r.prompt;
   t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading + made.states) + moment(row::logits, made.logits));
   t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache + made.states) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
   // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.

@@ -36,7 +36,7 @@ class trainer_arguments {
     if (swift_) swift.environment(), swift.method();
     std::string_view called;
     const auto* named = first_of(v_, p_->model, called);
-    const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});
+    const auto model = named == nullptr ? std::string{p_->model_default} : string_at(*named, std::string{called});
     llava_arguments llava{*d_, v_};
     if (p_->name == "llava") llava.model();
     internvl_arguments internvl{*d_, v_};

@@ -22,7 +22,6 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"examples/scripts/rloo.py|examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py|examples/scripts/rloo/rloo.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
-    {"prm.py", "training on a label of every step of an answer (TRL's PRMTrainer)"},
     {"nash_md.py|xpo.py", "TRL's Nash-MD or XPO, where two models generate for each prompt", ", which is not modelled by this version; online DPO is, where one does"},
     {"bco.py", "TRL's BCO, whose good and bad answers each have a reference"},
     {"tpo.py", "TRL's TPO, which compares three answers"},

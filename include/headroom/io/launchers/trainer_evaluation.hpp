@@ -115,6 +115,7 @@ class trainer_evaluation {
   [[nodiscard]] bool caches() const {
     const auto* objective = d_->find({"objective", "kind"});
     if (p_->name == "medicalgpt-rm") return true;
+    if (p_->name == "trl-prm") return d_->has({"recompute"}) && d_->job["recompute"] == "none";  // examples/scripts/prm.py
     if (swift_ || p_->name == "axolotl" || (objective != nullptr && *objective != "sft")) return false;
     return !factory_ || (v_->all().contains("disable_gradient_checkpointing") && v_->all()["disable_gradient_checkpointing"] == true);
   }

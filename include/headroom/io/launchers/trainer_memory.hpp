@@ -19,6 +19,10 @@ class trainer_memory {
     attention();
     for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"}) {
       if (!v_->on(key)) continue;
+      if (p_->method == "dpo" || p_->method == "grpo") {
+        liger_by_release();
+        continue;
+      }
       if (d_->has({"objective"})) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
       d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
     }
@@ -29,6 +33,20 @@ class trainer_memory {
   }
 
  private:
+  /// TRL's DPO and GRPO take Liger's loss for this argument since 0.25 (2025-11; trl/trainer/dpo_trainer.py and grpo_trainer.py, __init__). Before, they had
+  /// use_liger_loss for that, and use_liger_kernel was the Trainer's alone: kernels for norms, gated activations and rotations of families that have all
+  /// three, while the head, which is given no labels, makes logits (liger_kernel transformers/monkey_patch.py; model/llama.py lce_forward).
+  void liger_by_release() {
+    using change = void (*)(draft&, const std::string&);
+    const change layers = [](draft& d, const std::string& place) {
+      const auto m = model_of(d);
+      const bool plain = m.layers > 0 && m.norm == norm_kind::rmsnorm && m.mlp == mlp_kind::gated && m.position == position_kind::rope && m.vision.kind == vision_kind::none && !m.sparse() && !m.latent() && !m.pattern.given() && m.altup.streams == 0;
+      if (!plain) d.unmodelled_key("use_liger_kernel", true, place, "beside this method, of a model whose layers are not those of a dense Llama or Qwen");
+      d.replace("kernels", {"norm", "gated", "rotary"}, place);
+    };
+    const change loss = [](draft& d, const std::string& place) { d.unmodelled_key("use_liger_kernel", true, place, "beside this method, whose loss is Liger's since TRL 0.25"); };
+    trl_defaults{*d_, *v_, p_->method, p_->own}.since(25, "use_liger_kernel is Liger's loss of this method since TRL 0.25 (2025-11), and kernels of its layers alone before", layers, loss);
+  }
   void checkpointing() {
     const auto* asked = v_->take("gradient_checkpointing");
     if (p_->method == "ppo") return never(asked);

@@ -51,6 +51,7 @@ struct training_program {
   megatron_program megatron{};        ///< of Megatron's
   std::string_view refused{};         ///< why there is no job in it
   std::string_view model{"model_name_or_path"};
+  std::string_view model_default{};   ///< what trains where it is not given; empty: it is asked for
   std::string_view micro{"per_device_train_batch_size"};
   std::string_view length{};          ///< its names for batch.sequence
   std::int64_t length_default{};      ///< 0: it must be given

@@ -94,13 +94,17 @@ class trl_generation {
       if (d.has({"rollout", key})) d.job["rollout"].erase(key);
     d.say({"rollout", "placement"}, "separate", place);
   }
+  /// Completions of so many micro-batches are generated together, and a reward model reads them together.
+  void together() {
+    const auto accumulated = v_->number("gradient_accumulation_steps", 1);
+    if (const auto steps = v_->number("steps_per_generation", accumulated); steps != accumulated && kind_ != "online-dpo") d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
+  }
   void own_module() {
+    together();
     for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "vllm_mode", "vllm_device", "vllm_enable_sleep_mode"}) v_->take(key);  // nobody looks at them
     d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
     if (!v_->on("ds3_gather_for_generation", true)) gathers_ = false;
     if (!gathers_) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));
-    const auto accumulated = v_->number("gradient_accumulation_steps", 1);
-    if (const auto at_once = v_->number("steps_per_generation", accumulated); at_once != accumulated) d_->unmodelled_key("steps_per_generation", at_once, v_->place("steps_per_generation"), "beside generation by the trained module: as many as gradient_accumulation_steps is");
     for (const auto* key : {"generation_batch_size", "cache_implementation", "generation_kwargs"})
       if (const auto* said = v_->take(key); said != nullptr && !said->empty() && *said != "") d_->unmodelled_key(key, *said, v_->place(key), "beside generation by the trained module");
     for (const auto* key : {"use_transformers_paged", "use_transformers_continuous_batching"})
@@ -110,9 +114,8 @@ class trl_generation {
     const auto model = v_->word("reward_model_name_or_path", "");
     if (model.empty()) return;
     await_role(*d_, "reward", model, v_->place("reward_model_name_or_path"), {{"parameters", loaded_role_format(*d_)}});
-    const auto accumulated = v_->number("gradient_accumulation_steps", 1);  // it reads all completions of a generation at once
-    for (const auto* key : {"steps_per_generation", "generation_batch_size"})
-      if (v_->has(key) && (std::string_view{key} != "steps_per_generation" || v_->number(key, accumulated) != accumulated)) d_->unmodelled_key(key, v_->all()[key], v_->place(key), "beside a reward model");
+    together();
+    if (v_->has("generation_batch_size")) d_->unmodelled_key("generation_batch_size", v_->all()["generation_batch_size"], v_->place("generation_batch_size"), "beside a reward model");
   }
 
   draft* d_;

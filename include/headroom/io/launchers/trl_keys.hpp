@@ -23,6 +23,8 @@ inline constexpr auto trl_preference_passed = std::to_array<passed_key>({
     {"teacher_model_init_kwargs", ""}, {"use_liger_loss", "false"}, {"use_logits_to_keep", "false"}, {"use_num_logits_to_keep", "false"},
     {"use_weighting", "false"}, {"lora_task_type", "CAUSAL_LM|SEQ_CLS"}, {"activation_offloading", "false"}, {"chat_template_path", "*.jinja"}, {"router_aux_loss_coef", "0|0.001"},
 });
+/// PRM, beside those, whose script hands over a model that it loads without a format and an implementation of attention.
+inline constexpr auto trl_steps_passed = std::to_array<passed_key>({{"step_separator", "*"}, {"train_on_last_step_only", "*"}, {"dtype", "*"}, {"torch_dtype", "*"}, {"lora_task_type", "CAUSAL_LM|TOKEN_CLS"}});
 /// GRPO and RLOO. Losses are arithmetic on log-probabilities of (completions, tokens); entropies are computed for a metric in any case.
 inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"chat_template_kwargs", "*"}, {"delta", "*"}, {"epsilon", "*"}, {"epsilon_high", "*"}, {"importance_sampling_level", "*"}, {"log_completions", "*"},

@@ -21,7 +21,9 @@ class trl_method {
     if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
     if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
     if (kind_ == "simpo") return simpo();
+    if (kind_ == "distill") answers();
     lengths();
+    if (kind_ == "prm") return steps_of_answers();
     objective_ = {{"kind", kind_}, {"trainer", "trl"}};
     if (kind_ == "distill")
       teacher();
@@ -65,7 +67,7 @@ class trl_method {
     const auto* said = d_->find({"batch", "sequence"});
     if (prompt > 0 && answer > 0 && (said == nullptr ? !defaults_.may_be_since(14) : said->is_number_integer() && said->get<std::int64_t>() > prompt + answer))
       d_->say({"batch", "sequence"}, prompt + answer, v_->place("max_prompt_length"));
-    if (d_->has({"batch", "sequence"}) || v_->has("max_length")) return;
+    if (d_->has({"batch", "sequence"}) || d_->has({"rollout"}) || v_->has("max_length")) return;
     defaults_.since(
         14, "max_length is not given, and TRL's default is 1024 since 0.14 (2025-01), and none before", nullptr, [](draft& d, const std::string& place) { if (!d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 1024, place); },
         [](const draft& d) { return !d.has({"batch", "sequence"}); });
@@ -92,11 +94,36 @@ class trl_method {
     defaults_.since(29, "TRL's loss code of DPO changed with 0.29 (2026-02)", by_0_28, nullptr);
     defaults_.since(15, "TRL's loss code of DPO changed with 0.15 (2025-02)", by_0_14, nullptr, [](const draft& d) { return d.job["objective"]["trainer"] == "trl-0.28"; });
   }
-  /// GKD on a data set. With lmbda above 0 it generates for some steps, with seq_kd for all.
-  void teacher() {
+  /// Steps of an answer are judged where each ends: two classes of every token, by a linear layer with a bias in place of the head
+  /// (transformers modeling_layers.py GenericForTokenClassification; examples/scripts/prm.py, num_labels=2).
+  void steps_of_answers() {
+    if (const auto* kernel = v_->take("attn_implementation"); kernel != nullptr) d_->unmodelled_key("attn_implementation", *kernel, v_->place("attn_implementation"), "which prm.py reads and hands to nobody");
+    auto m = model_of(*d_);
+    if (m.layers == 0) fail("headroom: " + v_->source() + ": two classes of each token stand in the place of this model's head, so that the model must be known first: give its config.json before this file, or --model NAME");
+    m.classes = 2;
+    m.head_bias = true;
+    d_->job["model"] = model_to_json(m);
+    d_->replace("objective", {{"kind", "classification"}, {"trainer", "trl"}}, v_->source());
+    if (d_->has({"adapter"}) && v_->word("lora_task_type", "CAUSAL_LM") == "TOKEN_CLS") d_->unmodelled_key("lora_task_type", "TOKEN_CLS", v_->place("lora_task_type"), "with which PEFT trains a copy of the classes' layer");
+  }
+  /// GKD: with lmbda above 0 the student answers in a part of the micro-batches, with seq_kd the teacher in the rest. max_length cuts the data's texts, and
+  /// prompts with them (trl/experimental/utils.py DataCollatorForChatML), so that the longest text is a prompt of that length and max_new_tokens behind it.
+  void answers() {
     const auto* share = v_->take("lmbda");
-    if (share == nullptr || number_at(*share, "lmbda", 0.0, 1.0) != 0)
-      fail("headroom: " + v_->place("lmbda") + ": GKD generates answers for " + (share == nullptr ? std::string{"half of its steps (lmbda 0.5, its default)"} : "a part of its steps (lmbda)") + ", which is not modelled by this version: lmbda must be 0, which trains on the data alone");
+    if (share != nullptr && number_at(*share, "lmbda", 0.0, 1.0) == 0) return;
+    const auto place = v_->place("lmbda");
+    d_->say({"rollout"}, {{"engine", "trainer"}, {"completion", v_->number("max_new_tokens", 128)}}, place);
+    const std::string what = "the student answers in every micro-batch, where GKD's lmbda says in which part of them: a step takes as long as its longest";
+    d_->notes.push_back(place + ": " + what);
+    d_->assumed.push_back(what);
+    if (const auto* length = d_->find({"batch", "sequence"}); length != nullptr && length->is_number_integer()) {
+      d_->say({"rollout", "prompt"}, *length, d_->place_of("batch.sequence"));
+      d_->job["batch"].erase("sequence");
+    } else if (!v_->has("max_length")) {
+      d_->say({"rollout", "prompt"}, 1024, v_->source());  // SFTConfig's, and the collator's own
+    }
+  }
+  void teacher() {
     const auto* weight = v_->take("beta");
     if (const double beta = weight == nullptr ? 0.5 : number_at(*weight, "beta", 0.0, 1.0); beta == 0 || beta == 1) d_->unmodelled_key("beta", *weight, v_->place("beta"), "one divergence instead of the mixture's two");
     const auto name = v_->word("teacher_model_name_or_path", "");

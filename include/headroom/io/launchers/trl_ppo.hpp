@@ -14,8 +14,9 @@ class trl_ppo {
 
   void read() {
     d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->source());
-    const auto scores = v_->word("reward_model_path", "");
-    if (scores.empty()) fail("headroom: " + v_->source() + ": reward_model_path is required: the model that scores completions, and of which the value model is made");
+    const auto scores = v_->word("reward_model_path", by_default);
+    if (!v_->has("sft_model_path")) trained_by_default();
+    if (!v_->has("reward_model_path")) d_->notes.push_back(v_->source() + ": reward_model_path is not given: " + by_default + ", TRL's default, scores completions, and the value model is made of it");
     d_->replace("objective", {{"kind", "ppo"}, {"trainer", "trl"}, {"reference", d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->source());
     const auto format = loaded_role_format(*d_);
     for (const auto* role : {"reward", "critic"}) await_role(*d_, role, scores, v_->place("reward_model_path"), {{"parameters", format}});
@@ -27,6 +28,13 @@ class trl_ppo {
   }
 
  private:
+  static constexpr const char* by_default = "EleutherAI/pythia-160m";  ///< of both paths (ppo_config.py)
+
+  /// The script takes no more than the tokenizer from model_name_or_path.
+  void trained_by_default() {
+    const auto named = v_->word("model_name_or_path", "");
+    d_->notes.push_back(v_->source() + ": sft_model_path is not given: " + by_default + ", TRL's default, is what trains" + (named.empty() ? std::string{} : ", and of " + in_quotes(named) + " (model_name_or_path) the tokenizer alone is read"));
+  }
   /// Completions of the evaluated set, now and then: with scores that are kept meanwhile, as those of a rollout are.
   void samples() {
     const auto times = v_->number("num_sample_generations", 10, 0), at_once = v_->number("per_device_eval_batch_size", 8);
