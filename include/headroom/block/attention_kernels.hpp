@@ -65,13 +65,11 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
     p.step(t.bit(), tanh.bit(), {.saves = tanh.bit()});
     t = pointwise(p, tanh);
   }
-  auto masked = p.make(scores, w);
+  const auto masked = p.make(scores, w);
   p.step(t | biases, masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
   t = masked;
   const auto scale_of_result = m.sinks_scale ? sink_scale(p, s, t, scores / keys) : tensor{};
-  if ((s.autocast && s.habits->autograd.softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
-  auto soft = p.make(scores, fp32_softmax ? 4 : w);
-  p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
+  auto soft = softmax(p, s, masked, fp32_softmax ? 4 : w, t.bit());
   soft = drop(p, cast(p, soft, width), s.drops.attention);
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
   if (h.v_cut && h.v.bits == views.v.bits) {

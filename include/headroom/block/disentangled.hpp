@@ -70,8 +70,7 @@ constexpr tensor disentangled_attend(program& p, const scene& s, const module_se
   scores = add(p, scores, both);
   const auto mask = p.make(checked::mul(s.tokens, s.sequence), 1), masked = p.make(pairs, s.width);
   p.step(scores | mask, masked.bit(), {.saves = mask.bit(), .forward_temporary = p.size(mask)});
-  const auto soft = p.make(pairs, s.autocast ? 4 : s.width);
-  p.step(masked.bit(), soft.bit(), {.saves = soft.bit()});
+  const auto soft = softmax(p, s, masked, s.autocast ? 4 : s.width);
   const auto probabilities = drop(p, cast(p, soft, s.width), s.drops.attention);
   const auto context = p.make(p.elements(v), s.width);
   p.step(probabilities | v, context.bit(), {.saves = factors(p, probabilities, v)});

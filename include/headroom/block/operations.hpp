@@ -65,6 +65,16 @@ constexpr tensor drop(program& p, tensor x, probability rate) {
   return y;
 }
 
+/// torch's softmax with a result of so many bytes an element. A GPU's kernel widens fp16 as it reads; anything else is copied first (ATen native/SoftMax.cpp
+/// softmax). In backward a GPU makes the gradient times the result beside the gradient that it returns (native/cuda/SoftMax.cu softmax_backward_cuda_out).
+constexpr tensor softmax(program& p, const scene& s, tensor x, std::int64_t width, tensor_set holds = {}) {
+  const bool keeps = s.habits->autograd.softmax_keeps_input;
+  if (s.copies_for_softmax || (s.autocast && keeps)) x = cast(p, x, width);
+  const auto y = p.make(p.elements(x), width);
+  p.step(x.bit(), y.bit(), {.saves = keeps ? x | y : y.bit(), .holds = holds, .backward_temporary = s.host ? bytes{0} : p.size(y)});
+  return y;
+}
+
 /// The function between an MLP's matrices. One kernel saves its input (relu its output); transformers' NewGELUActivation,
 /// 0.5·x·(1 + tanh(c·(x + 0.044715·x³))), is seven, and saves x, tanh, 1 + tanh and 0.5·x; its QuickGELUActivation, x·sigmoid(1.702·x),
 /// is three, and saves x and the sigmoid. Compiled, each is one kernel that saves its input.

@@ -39,6 +39,7 @@ struct scene {
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
   bool layer_scale{};                ///< each branch of a layer is multiplied with a trained vector before it is added (InternViT)
+  bool copies_for_softmax{};         ///< softmax's input is copied into a wider format: no kernel widens it as it reads
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
   headroom::recurrence recurrence{};

@@ -21,10 +21,10 @@ constexpr tensor attention_with_sinks(program& p, const scene& s, heads h) {
   const auto masked = p.make(scores, w), joined = sinks ? p.make(joined_scores, wide) : masked;
   p.step(t.bit(), masked.bit(), {.passes_gradient = true});
   if (sinks) p.step(masked.bit(), joined.bit());
-  const auto largest = p.make(rows, wide), places = p.make(rows, 8), shifted = p.make(joined_scores, wide), soft = p.make(joined_scores, wide);
+  const auto largest = p.make(rows, wide), places = p.make(rows, 8), shifted = p.make(joined_scores, wide);
   p.step(joined.bit(), largest | places, {.saves = places.bit(), .holds = masked.bit()});
   p.step(joined | largest, shifted.bit(), {.holds = masked.bit()});
-  p.step(shifted.bit(), soft.bit(), {.saves = soft.bit(), .holds = masked.bit()});
+  const auto soft = softmax(p, s, shifted, wide, masked.bit());
   const auto without = sinks ? p.view(soft, scores) : soft;
   if (sinks) p.step(soft.bit(), without.bit());
   const auto probabilities = drop(p, cast(p, without, w), s.drops.attention);

@@ -87,6 +87,7 @@ constexpr void settle_widths(settled_job& r) {
   auto& s = r.layer;
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
+  s.copies_for_softmax = s.host || p.compute != formats::fp16;
   s.autocast = p.autocast;
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = multiplies_narrow(p);
