@@ -89,4 +89,23 @@ TEST_CASE("an optimizer in backward keeps a shared weight's gradient to the end"
   CHECK(in(r, phase::step, row::gradients) == 0_B);
 }
 
+TEST_CASE("under FSDP2 torchao's NF4 weights are cut with their scales") {
+  // Llama-3.1-405B's linear layers (h 16384, 8 heads of keys and values 128 wide, f 53248) on 8 GPUs: half a byte an element, a byte for 64, four for 256 of those
+  // (torchao dtypes/nf4tensor.py: quantized_data, quantized_scalers, quantization_factor), an eighth of each on a rank. A table of 16 a weight is left out.
+  constexpr std::int64_t h = 16384, kv = 1024, f = 53248, layers = 126, vocab = 128256, elements = layers * (2 * h * h + 2 * h * kv + 3 * h * f);
+  constexpr std::int64_t packed = elements / 2 + elements / 64 + elements / 64 / 256 * 4, plain = 2 * (2 * vocab * h + (2 * layers + 1) * h);
+  job j{.model = {.layers = layers, .hidden = h, .heads = 128, .kv_heads = 8, .ffn = f, .vocab = vocab}, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8},
+        .framework = frameworks::torchtune_202409, .precision = precisions::bf16, .parallel = {.data = 8}, .batch = {.micro = 1, .sequence = 512}, .recompute = recompute::full};
+  j.sharding = {.kind = sharding_kind::fsdp2, .stage = 3};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = all_linear, .format = formats::bf16, .base = formats::nf4_double};
+  const auto here = states(j).gpu[row::model_parameters].count();
+  CHECK(here >= (packed + plain) / 8);
+  CHECK(here < (packed + plain) / 8 + layers * 7 * 2048);
+  // Gathered with their scales, too: a layer and the next one, beside the embedding and the head.
+  constexpr std::int64_t layer = packed / layers, ends = 2 * 2 * vocab * h;
+  const auto gathered = estimate(j).ranks[0].at_peak[row::gathered_parameters].count();
+  CHECK(gathered >= 2 * layer + ends);
+  CHECK(gathered < 2 * layer + ends + (64 << 20));
+}
+
 }  // namespace test_torchtune

@@ -259,6 +259,7 @@ struct quantised_profile {
   dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
+  bool divides_statistics{};         ///< FSDP2 divides and gathers scales with their weights (torchao dtypes/nf4tensor.py nf4_split, fsdp_pre_all_gather), as bitsandbytes' quant_state is not
   bool leaves_tied_head{};           ///< a tied head is no linear layer, and not fake-quantised (torchtune modules/tied_linear.py)
 
   friend constexpr bool operator==(const quantised_profile&, const quantised_profile&) = default;

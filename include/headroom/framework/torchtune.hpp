@@ -39,6 +39,7 @@ inline constexpr profile torchtune_202409 = [] {
   p.optimizer.int8_copies = 3;
   p.process.expandable_segments = true;
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::fsdp2);
+  p.quantised.divides_statistics = true;
   return p;
 }();
 

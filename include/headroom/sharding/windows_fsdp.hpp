@@ -6,9 +6,12 @@
 
 namespace headroom::detail {
 
-/// Quantised weights of one layer, without their statistics.
-constexpr bytes packed_unit(const settled_job& s, const state_bytes& st) { return bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)}; }
-/// One layer as it is gathered: quantised weights pass packed, their statistics stay where they are.
+/// Quantised weights of one layer, with their statistics only where these are divided, too.
+constexpr bytes packed_unit(const settled_job& s, const state_bytes& st) {
+  const bytes elements{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)};
+  return s.source->framework.quantised.divides_statistics ? elements + s.layer.base.metadata(st.packed.count()) : elements;
+}
+/// One layer as it is gathered: quantised weights pass packed.
 constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) { return share(st.unit - st.packed, s.precision.compute.width()) + packed_unit(s, st); }
 
 /// FSDP2 (torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py). Forward: the all-gather's output

@@ -36,7 +36,7 @@ struct state_bytes {
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
   parameters largest{};            ///< the largest weight tensor
   parameters largest_adapter{};    ///< the largest matrix of an adapter
-  bytes frozen_extra{};            ///< metadata of quantised weights
+  bytes frozen_extra{};            ///< metadata of quantised weights, where it does not go where they go
   bytes pinned{};                  ///< of shards in host memory and of their gradients, each tensor rounded up as the caching host allocator does
 };
 
@@ -64,10 +64,11 @@ class state_sum {
   constexpr void frozen(const weight& w, std::int64_t copies, bool quantised) {
     if (copies == 0) return;
     const auto here = local(w.rows, w.columns, w.elements(), s_->shards.parameters);
-    const auto weight = held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
+    const bool divides = quantised && s_->source->framework.quantised.divides_statistics;  // scales are cut as the weights are
+    const auto weight = divides ? held(here, 1, here, packed_) : held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
     r.gpu[row::model_parameters] += copies * weight;
     if (s_->source->offload.parameters != place::on_gpu) [[unlikely]] pin(copies, weight);
-    if (quantised) r.frozen_extra += copies * s_->source->adapter.base.metadata(w.rows, w.columns);
+    if (quantised && !divides) r.frozen_extra += copies * s_->source->adapter.base.metadata(w.rows, w.columns);
   }
 
   /// `copies` tensors that train. `adapter`: they count in the report's adapters row.
@@ -169,7 +170,7 @@ class state_sum {
     return s_->flat ? checked::ceil_div(whole, d) : checked::mul(checked::ceil_div(rows, d), columns);
   }
   [[nodiscard]] constexpr bytes rounded(bytes b) const { return bytes{checked::add(b.value, granule_ - 1) & ~(granule_ - 1)}; }
-  /// `here` elements of a rows × columns tensor. Quantisation metadata is not divided: every rank keeps the scales of the whole.
+  /// `here` elements of a rows × columns tensor. Quantisation metadata is that of rows × columns.
   [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, std::int64_t here, const stored& f) const {
     const bytes elements{checked::add(checked::mul(here, f.bits), 7) >> 3};
     return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);

@@ -39,22 +39,23 @@ struct unit_sizes {
     const bool narrow = j.framework.sharding.gathers_in_fp8 && linear && w.role != module::head;
     const auto bits = packed ? s.layer.base.bits : narrow ? 8 : s.precision.compute.bits;
     const bool trains = !packed && !w.frozen && trained_modules(j, layer).has(w.role);
-    add(u, w.rows, w.columns, w.per_layer, trains, bits);
+    const bool scaled = packed && j.framework.quantised.divides_statistics;
+    add(u, w.rows, w.columns, w.per_layer, trains, bits, scaled ? s.layer.base.metadata(w.rows, w.columns) : bytes{0});
     if (!linear || !s.layer.adapts(w.role)) return;
     const auto width = s.layer.adapter_width * 8;
     add(u, j.adapter.rank, w.columns, 1, true, width);
     add(u, w.rows, j.adapter.rank, 1, true, width);
     if (j.adapter.kind == adapter_kind::dora) add(u, w.rows, 1, 1, true, width);
   }
-  /// So many of rows × columns, gathered in elements of `bits`.
-  constexpr void add(sharded_unit<Tensors>& u, std::int64_t rows, std::int64_t columns, std::int64_t copies, bool trains, std::int64_t bits) const {
+  /// So many of rows × columns, gathered in elements of `bits`, with scales beside each.
+  constexpr void add(sharded_unit<Tensors>& u, std::int64_t rows, std::int64_t columns, std::int64_t copies, bool trains, std::int64_t bits, bytes scales = bytes{0}) const {
     const auto& p = job.precision;
     const auto d = job.shards.parameters;
     const auto here = checked::mul(checked::ceil_div(rows, d), columns), all = checked::mul(here, d);
-    const bytes whole{checked::ceil_div(checked::mul(all, bits), 8)};
+    const auto whole = bytes{checked::ceil_div(checked::mul(all, bits), 8)} + scales;
     u.whole.add(whole, copies);
     u.gathered += copies * whole;
-    if (bits != (trains ? p.parameters : p.untrained()).bits) u.shard += copies * bytes{checked::ceil_div(checked::mul(here, bits), 8)};
+    if (bits != (trains ? p.parameters : p.untrained()).bits) u.shard += copies * (bytes{checked::ceil_div(checked::mul(here, bits), 8)} + ceil_div(scales, d));
     if (!trains) return;
     u.reduced += copies * bytes{checked::mul(all, p.reduce.width())};
     u.sum += copies * bytes{checked::mul(here, p.reduce.width())};
