@@ -10,6 +10,7 @@
 #include <headroom/block/loss.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/sorted_experts.hpp>
+#include <headroom/cost/adapters.hpp>
 #include <headroom/cost/cross.hpp>
 #include <headroom/cost/exchanges.hpp>
 
@@ -36,13 +37,10 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(rows), l.width) && aligned(static_cast<std::int64_t>(columns), l.width);
     double rate = w.role == module::head || w.role == module::router ? c.on.matmul_16 : c.on.matmul;
     if (!fits_tensor_cores && rows > 64) rate = c.on.unaligned;
-    if (w.expert) {
-      const double experts = static_cast<double>(w.per_layer) / static_cast<double>(l.expert);
-      add_linear(t, c, routed_pairs(l) / experts, rows, columns, experts, trains, l.quantised.has(w.role), rate);
-    } else {
-      const double tokens = static_cast<double>(w.split == split_axis::none ? l.stream_tokens() : l.tokens);
-      add_linear(t, c, tokens, rows, columns, static_cast<double>(w.per_layer), trains, l.quantised.has(w.role), rate);
-    }
+    const double copies = static_cast<double>(w.per_layer) / static_cast<double>(w.expert ? l.expert : 1);
+    const double tokens = w.expert ? routed_pairs(l) / copies : static_cast<double>(w.split == split_axis::none ? l.stream_tokens() : l.tokens);
+    add_linear(t, c, tokens, rows, columns, copies, trains, l.quantised.has(w.role), rate);
+    if (l.adapts(w.role)) [[unlikely]] add_adapter(t, c, tokens, rows, columns, copies);
   }
 }
 
