@@ -101,6 +101,7 @@ TEST_CASE("under FSDP2 torchao's NF4 weights are cut with their scales") {
   const auto here = states(j).gpu[row::model_parameters].count();
   CHECK(here >= (packed + plain) / 8);
   CHECK(here < (packed + plain) / 8 + layers * 7 * 2048);
+  CHECK(states(j).frozen_extra.count() == 0);  // nothing stays on the GPU where weights lie in host memory
   // Gathered with their scales, too: a layer and the next one, beside the embedding and the head.
   constexpr std::int64_t layer = packed / layers, ends = 2 * 2 * vocab * h;
   const auto gathered = estimate(j).ranks[0].at_peak[row::gathered_parameters].count();
