@@ -131,7 +131,7 @@ TEST_CASE("one run predicts the others of its search: the median error of memory
     std::size_t pairs;
     double before, after;  ///< medians: at least, at most
   };
-  constexpr held families[] = {{"bridge", 20, 0.0040, 0.0020},  {"fms", 34, 0.0055, 0.0053},     {"fsdp-qlora", 12, 0.0130, 0.0040}, {"hf-bert", 8, 0.0210, 0.0180}, {"litgpt", 54, 0.0010, 0.0017}, {"longlora", 18, 0.080, 0.055},
+  constexpr held families[] = {{"bridge", 20, 0.0040, 0.0020},  {"fms", 34, 0.0055, 0.0053},     {"fsdp-qlora", 12, 0.0130, 0.0040}, {"hf-bert", 8, 0.0210, 0.0200}, {"litgpt", 54, 0.0010, 0.0017}, {"longlora", 18, 0.080, 0.055},
                                {"megatron", 2, 0.045, 0.043}, {"minicpmv", 12, 0.55, 0.21}, {"qwen", 276, 0.020, 0.0115}, {"torchtitan", 14, 0.0095, 0.0050}, {"torchtune", 2, 0.018, 0.016}};
   const auto found = memory_pairs();
   pair_errors all;
