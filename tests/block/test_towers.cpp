@@ -108,6 +108,36 @@ TEST_CASE("InternVL of transformers") {
   }
 }
 
+// Idefics3EncoderLayer is SigLIP's: CLIP's, but for GELU, which keeps its input alone. Each patch of each tile looks its position up by a number of 8 bytes; a norm stands
+// behind the last layer, none in front; four patches side by side go through one matrix.
+TEST_CASE("SmolVLM's tower, and what joins it to the language model") {
+  auto j = small_job();
+  auto& v = j.model.vision;
+  v.kind = vision_kind::idefics3;
+  v.projector = projector_kind::shuffled_linear;
+  v.merge = 2;
+  v.positions = patches;
+  constexpr std::int64_t layer = (2 * width + 4) + 2 * width + 3 * 2 * width + 2 * width + 4 * 4 + (2 * width + 4) + 2 * width + 2 * 2 * ffn;
+  constexpr std::int64_t read = samples * images * patches, behind = read * (2 * width + 4) + read / 4 * 2 * 4 * width;
+  const auto t = tower_of(j);
+  CHECK(t.saved.total == bytes{layers * read * layer + pixels + read * 8 + behind});
+  const auto c = count(j.model);
+  CHECK(t.gradients == bytes{2 * (c.of(component::vision) + c.of(component::projector)).count()});
+  CHECK(image_tokens(v) == images * patches / 4);
+  CHECK(c.of(component::projector).count() == 4 * width * hidden);
+  CHECK(c.of(component::vision).count() == width * 3 * patch * patch + width + patches * width + layers * (4 * width * width + 4 * width + 2 * width * ffn + ffn + width + 4 * width) + 2 * width);
+  v.slices = 0;
+  CHECK_THROWS_WITH_AS((void)estimate(j), doctest::Contains("this model cuts each image into tiles"), job_error);
+  v.slices = 3;
+  CHECK(estimate(j).peak() > 0_B);
+  v.slices = 0;
+  j.batch.images = {.width = 640, .height = 480};
+  j.batch.sequence = 13 * patches / 4;
+  CHECK(estimate(j).peak() > 0_B);
+  j.batch.sequence -= 1;
+  CHECK_THROWS_WITH_AS((void)estimate(j), doctest::Contains("must hold the tokens"), job_error);
+}
+
 // Gemma4VisionModel as its classes run over torch 1.13, where a mean keeps what it reads: 32 patches of 4 × 4 pixels, 8 tokens, 2 samples; what
 // layers.1 saved. Sines and cosines are made once for all layers. Embedder and standardisation by hand.
 TEST_CASE("Gemma 4's tower, and what joins it to the language model") {

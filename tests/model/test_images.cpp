@@ -71,6 +71,10 @@ TEST_CASE("LLaVA-NeXT's tiles and Pixtral's edges are those of transformers") {
   // select_best_resolution and get_resize_output_image_size of transformers 5.16, run in Python.
   constexpr std::int64_t tiles[][3] = {{336, 336, 3}, {672, 672, 5}, {1280, 720, 5}, {300, 1500, 4}, {1500, 300, 4}, {100, 100, 3}, {500, 340, 5}};
   for (const auto& [width, height, made] : tiles) CHECK(detail::best_tiles({width, height}, 336) == made);
+  // get_number_of_image_patches of image_processing_idefics3.py, run in Python.
+  constexpr std::int64_t split[][3] = {{640, 480, 13}, {1080, 1920, 13}, {512, 512, 17}, {1500, 10, 5}, {10, 1500, 5}, {1000, 500, 9}, {1000, 501, 13}, {1000, 251, 9}, {1000, 250, 5}, {100, 99, 17}};
+  for (const auto& [width, height, made] : split)
+    for (const std::int64_t tile : {364, 384, 512}) CHECK(detail::split_tiles({width, height}, tile) == made);
   constexpr std::int64_t longest[][4] = {{1540, 1540, 1540, 1540}, {3000, 2000, 1540, 1036}, {100, 50, 112, 56}, {1541, 700, 1540, 700}, {4032, 3024, 1540, 1176}, {29, 28, 56, 28}};
   for (const auto& [width, height, wide, high] : longest) {
     CHECK(detail::fit_longest({width, height}, 1540, 28).width == wide);

@@ -173,6 +173,23 @@ TEST_CASE("published configurations with keys that their classes do not read") {
   CHECK(kimi("KimiK25ForConditionalGeneration", ours) > 1'026'408'209'408);  // moonshotai/Kimi-K2-Instruct
 }
 
+// HuggingFaceTB/SmolVLM2-2.2B-Instruct's config.json, with what its training code left in it.
+TEST_CASE("SmolVLM's own file is the model that its name is") {
+  using json = io::json_value;
+  const json file = {{"architectures", {"SmolVLMForConditionalGeneration"}}, {"model_type", "smolvlm"}, {"image_token_id", 49190}, {"scale_factor", 3}, {"tie_word_embeddings", false}, {"use_reentrant_checkpointing", false}, {"vocab_size", 49280},
+                     {"text_config", {{"_flash_attn_2_enabled", true}, {"architectures", {"VLlama3ForCausalLM"}}, {"head_dim", 64}, {"hidden_size", 2048}, {"intermediate_size", 8192}, {"is_llama_config", true}, {"model_type", "llama"},
+                                      {"neftune_noise_alpha", 0.0}, {"num_attention_heads", 32}, {"num_hidden_layers", 24}, {"num_key_value_heads", 32}, {"perceiver_config", {{"resampler_depth", 6}}}, {"pixel_shuffle_factor", 3},
+                                      {"qk_layer_norms", false}, {"rope_interleaved", false}, {"tie_word_embeddings", false}, {"use_resampler", false}, {"vocab_size", 49280}}},
+                     {"vision_config", {{"hidden_size", 1152}, {"image_size", 384}, {"intermediate_size", 4304}, {"max_image_size", {{"longest_edge", 384}}}, {"model_type", "smolvlm_vision"}, {"num_attention_heads", 16}, {"num_hidden_layers", 27},
+                                        {"patch_size", 14}, {"size", {{"longest_edge", 1920}}}, {"use_base_siglip", false}}}};
+  auto read = io::model_from_config(file);
+  auto named = io::shape_named("HuggingFaceTB/SmolVLM2-2.2B-Instruct").value();
+  read.label = named.label;
+  read.max_positions = named.max_positions;
+  CHECK(read == named);
+  CHECK(count(read).total.count() == 2'246'784'880);
+}
+
 TEST_CASE("a job names one as it names one of the zoo") {
   const auto j = io::read_job(io::json_value::parse(R"({"model": "nemotron-3-nano-30b-a3b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "hf-trainer",
     "sharding": "fsdp2", "precision": "bf16", "batch": {"micro": 1, "sequence": 512}})"), io::no_files);

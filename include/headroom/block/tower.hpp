@@ -31,6 +31,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::clip: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::qwen2_vl: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::siglip:
+    case vision_kind::idefics3:
     case vision_kind::gemma4:
     case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
     case vision_kind::pixtral:
@@ -91,11 +92,11 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
     x = y;
   }
   if (v.positions > 0) {
-    // Gemma 4 looks up both coordinates of each patch, of every image.
-    const bool looked_up = v.kind == vision_kind::gemma4;
-    const auto rows = p.make(looked_up ? checked::mul(2, t.tokens) : 0, 8);
+    // Gemma 4 looks up both coordinates of each patch, of every image, Idefics 3 a patch's place (Idefics3VisionEmbeddings).
+    const bool both = v.kind == vision_kind::gemma4, looked_up = both || v.kind == vision_kind::idefics3;
+    const auto rows = p.make(looked_up ? checked::mul(both ? 2 : 1, t.tokens) : 0, 8);
     const auto table = p.make(looked_up ? n : checked::mul(t.sequence, v.hidden), t.residual_width);
-    p.step(0, table | rows, {.saves = looked_up && trains ? rows.bit() : 0, .forward_temporary = looked_up ? p.size(table) : bytes{0}, .weight_gradient = trains ? p.rounded(checked::mul(v.positions, v.hidden), width) : bytes{0}});
+    p.step(0, table | rows, {.saves = looked_up && trains ? rows.bit() : 0, .forward_temporary = both ? p.size(table) : bytes{0}, .weight_gradient = trains ? p.rounded(checked::mul(v.positions, v.hidden), width) : bytes{0}});
     const auto y = p.make(n, t.residual_width);
     p.step(x | table, y.bit(), {.passes_gradient = true});
     x = y;
@@ -184,6 +185,9 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       break;
     }
     case projector_kind::linear: x = project(x, v.hidden, out, true); break;
+    case projector_kind::shuffled_linear:  // pixel_shuffle copies twice (modeling_idefics3.py)
+      x = project(ops::pointwise(p, ops::pointwise(p, x)), checked::mul(v.merge, v.merge, v.hidden), out, false);
+      break;
     case projector_kind::norm_mlp: {  // pixel_shuffle copies twice (modeling_internvl_chat.py)
       const auto wide = checked::mul(v.merge, v.merge, v.hidden);
       x = ops::layer_norm(p, t, ops::pointwise(p, ops::pointwise(p, x)), wide, trains, true);

@@ -73,6 +73,7 @@ constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&&
       add(merged, inner, static_cast<double>(v.ffn)), add(merged, out, out), add(merged, text, out);
       break;
     }
+    case projector_kind::shuffled_linear: add(merged, out, wide); break;
     case projector_kind::norm_mlp: {
       const double read = samples * static_cast<double>(image_tokens(v)), inner = v.projector_hidden > 0 ? static_cast<double>(v.projector_hidden) : out;
       add(read, inner, wide), add(read, out, inner);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/internvl.hpp>
+#include <headroom/io/huggingface/minicpmv.hpp>
 #include <headroom/io/huggingface/relatives.hpp>
 #include <headroom/io/huggingface/t5gemma.hpp>
 #include <headroom/io/huggingface/text_encoders.hpp>
@@ -66,6 +67,7 @@ inline constexpr family_name family_names[] = {
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
+    {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},
     {"BlenderbotSmall", "blenderbot-small"}, {"RemBert", "rembert"}, {"New", "new"},

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // From the images of a sample to what a tower reads: each family's processor resizes an image, or cuts it into tiles, by rules of its own.
 // Sources: transformers 5.16 models/qwen2_vl/image_processing_qwen2_vl.py smart_resize, models/pixtral/image_processing_pixtral.py
-// get_resize_output_image_size, models/gemma4/image_processing_gemma4.py, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
+// get_resize_output_image_size, models/idefics3/image_processing_idefics3.py, models/gemma4/image_processing_gemma4.py, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
 // Qwen2.5-VL (3136 and 12845056) and of Qwen3-VL (65536 and 16777216).
 #pragma once
 
@@ -46,6 +46,7 @@ constexpr std::int64_t image_tokens(const vision_shape& v) {
     case projector_kind::merger:
     case projector_kind::pixel_mlp:
     case projector_kind::norm_mlp:
+    case projector_kind::shuffled_linear:
     case projector_kind::patch_merger: return checked::mul(tiles(v), patches / (v.merge * v.merge));
     case projector_kind::pooled_linear: return checked::mul(tiles(v), checked::mul(v.image / (v.patch * v.merge), v.image_height / (v.patch * v.merge)));
     case projector_kind::resampler: return checked::mul(tiles(v), v.resampler);
@@ -135,11 +136,22 @@ constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile) {
   return best + 1;
 }
 
+/// Idefics 3 and SmolVLM: the longer edge becomes four tiles' (size.longest_edge of all checkpoints), the shorter one as many as it takes (_resize_output_size_rescale_to_max_len,
+/// whose result is even); and the image as a whole.
+constexpr std::int64_t split_tiles(const edges& image, std::int64_t tile) {
+  const bool wide = image.width >= image.height;
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), longest = static_cast<double>(4 * tile);
+  const auto shorter = wide ? floor_of(longest / (w / h)) : floor_of(longest * (w / h));
+  return checked::add(checked::mul(4, checked::round_up(shorter + shorter % 2 > 0 ? shorter + shorter % 2 : 1, tile) / tile), 1);
+}
+
 /// What stands against a job's images in front of a tower. `no` makes a refusal of a sentence and a number.
 template <class No>
 constexpr auto check_images(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
   constexpr std::int64_t largest = std::int64_t{1} << 20;
   if (b.none && (b.given() || v.layers == 0)) return no("headroom: batch.images.none says that samples are text alone, for a model with a tower beside its text; leave the other keys of batch.images out; count", b.count);
+  if (v.kind == vision_kind::idefics3 && !b.none && v.slices == 0 && b.width < 1)
+    return no("headroom: batch.images must have a width and a height, or model.vision.slices say of how many tiles a sample is, or batch.images.none that samples are text alone: this model cuts each image into tiles; count", b.count);
   if (!b.given()) return {};
   if (v.kind == vision_kind::none) return no("headroom: batch.images are given, and the model has no vision tower; count", b.count);
   if (v.layers == 0) return no("headroom: batch.images are those beside a text; this model reads images alone, and batch.micro counts them; count", b.count);
@@ -179,6 +191,8 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
     const auto r = detail::fill_tokens({b.width, b.height}, v.tokens, unit);
     v.image = r.width;
     v.image_height = r.height;
+  } else if (v.kind == vision_kind::idefics3 && sized) {
+    tiles = detail::split_tiles({b.width, b.height}, v.image);
   } else if (v.newline) {
     tiles = sized ? detail::best_tiles({b.width, b.height}, v.image) : v.slices;
   }

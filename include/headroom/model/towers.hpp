@@ -63,7 +63,8 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::vit: return {.patch_bias = true, .class_token = true, .last_norm = true};
     case vision_kind::clip: return {.class_token = true, .front_norm = true, .last_norm = true};
     case vision_kind::megatron_clip: return {.class_token = true, .front_norm = true};  // core/models/vision/clip_vit_model.py
-    case vision_kind::siglip: return {.patch_bias = true, .last_norm = true};
+    case vision_kind::siglip:
+    case vision_kind::idefics3: return {.patch_bias = true, .last_norm = true};
     case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1};
     case vision_kind::qwen3_vl: return {.patch_bias = true};
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
@@ -169,6 +170,7 @@ constexpr void add_projector(inventory& list, const shape& m) {
       break;
     case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
+    case projector_kind::shuffled_linear: add_unbiased(list, role, out, checked::mul(v.merge, v.merge, v.hidden)); break;  // Idefics3SimpleMLP
     case projector_kind::norm_mlp: add_norm_mlp(list, v, out); break;
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});

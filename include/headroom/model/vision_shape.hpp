@@ -23,6 +23,7 @@ enum class vision_kind : std::uint8_t {
   internvl,       ///< InternVLVisionModel of transformers: intern_vit, whose q, k and v have matrices of their own
   internvl_6b,    ///< …of 6B
   gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
+  idefics3,       ///< Idefics3VisionTransformer, SmolVLM's: siglip whose positions are looked up for each patch of each tile
 };
 
 /// What joins a tower to the language model.
@@ -38,6 +39,7 @@ enum class projector_kind : std::uint8_t {
   norm_mlp,     ///< InternVL: norm over merge² patches side by side, then two biased layers
   patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
   pooled_linear,  ///< Gemma 4: the mean of merge² patches, a norm without weights, then a bias-free matrix
+  shuffled_linear,  ///< Idefics 3, SmolVLM: a bias-free matrix over merge² patches side by side
 };
 
 /// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).

@@ -24,6 +24,7 @@ inline constexpr tower_defaults paligemma_tower{1152, 4096, 27, 16, 14, 224};
 inline constexpr tower_defaults llava_tower{1024, 4096, 24, 16, 14, 336};
 inline constexpr tower_defaults pixtral_tower{1024, 4096, 24, 16, 16, 1024};
 inline constexpr tower_defaults mistral3_tower{1024, 4096, 24, 16, 14, 1540};
+inline constexpr tower_defaults idefics3_tower{1152, 3072, 12, 16, 32, 224};
 inline constexpr tower_defaults llama4_tower{768, 5632, 34, 16, 14, 448};
 
 /// CLIP's spelling, which SigLIP, ViT and Llama 4 share.
@@ -38,7 +39,7 @@ inline vision_shape read_tower(const config& c, vision_kind kind, const tower_de
   v.channels = c.size({"num_channels"}, 3);
   v.patch = c.size({"patch_size"}, d.patch);
   v.image = c.size({"image_size"}, d.image);
-  v.positions = patches_of(c, v.image, v.patch) + (kind == vision_kind::siglip ? 0 : 1);
+  v.positions = patches_of(c, v.image, v.patch) + (kind == vision_kind::siglip || kind == vision_kind::idefics3 ? 0 : 1);
   return v;
 }
 

@@ -2,35 +2,11 @@
 // Models that see: a tower in front of a language model.
 #pragma once
 
-#include <headroom/io/huggingface/dense.hpp>
-#include <headroom/io/huggingface/gpt.hpp>
-#include <headroom/io/huggingface/descendants.hpp>
-#include <headroom/io/huggingface/mixed.hpp>
-#include <headroom/io/huggingface/refusals.hpp>
-#include <headroom/io/huggingface/sparse.hpp>
+#include <headroom/io/huggingface/text_of_sight.hpp>
 #include <headroom/io/huggingface/ties.hpp>
 #include <headroom/io/huggingface/towers.hpp>
 
 namespace headroom::io::detail {
-
-/// A decoder of any family that has one.
-inline bool read_decoder(const config& c, std::string_view type, shape& m) {
-  return read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
-}
-
-inline shape read_text_config(const config& text, const char* usual, const char* accepted) {
-  const auto type = text.text({"model_type"}, usual);
-  shape m;
-  if (!read_decoder(text, type, m))
-    complain(text.at("model_type") + " is " + quoted_word(type) + ", which no language model here has; accepted are " + accepted);
-  check_foreign(text, m, type);
-  return m;
-}
-
-inline void require_one_layer(const config& c) {
-  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
-    complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
-}
 
 /// LlavaForConditionalGeneration, LlavaNextForConditionalGeneration; the text's own config says whether it is tied.
 inline shape read_llava(const config& c, bool next) {
@@ -140,6 +116,25 @@ inline shape read_gemma4(const config& c) {
   return m;
 }
 
+/// Idefics3ForConditionalGeneration, SmolVLMForConditionalGeneration: a decoder behind SigLIP's tower; an image is cut into tiles of the tower's size.
+inline shape read_idefics3(const config& c) {
+  if (!c.has("text_config")) complain(c.at("text_config") + " is missing; the class's own default cannot be built");
+  const auto text = c.child("text_config"), sight = c.child("vision_config");
+  // What SmolVLM's own training code left in its files, and transformers' classes do not read.
+  text.ignore({"_flash_attn_2_enabled", "neftune_noise_alpha", "pixel_shuffle_factor", "qk_layer_norms", "rope_interleaved", "use_resampler"});
+  text.child("perceiver_config").ignore({"_name_or_path", "add_cross_attention", "attention_dropout", "hidden_act", "model_type", "num_key_value_heads", "qk_layer_norms_perceiver", "resampler_depth", "resampler_head_dim", "resampler_n_heads", "resampler_n_latents"});
+  sight.ignore({"max_image_size", "size", "use_base_siglip", "tie_word_embeddings"});
+  for (const char* edge : {"max_image_size", "size"}) sight.child(edge).ignore({"longest_edge"});
+  c.ignore({"image_seq_len", "use_reentrant_checkpointing", "vocab_size"});
+  shape m = read_text_config(text, "llama", "llama and the other decoders");
+  m.vision = read_tower(sight, vision_kind::idefics3, idefics3_tower);
+  if (const auto act = sight.text({"hidden_act"}, "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh") complain(sight.at("hidden_act") + " must be gelu_pytorch_tanh, found " + quoted_word(act));
+  m.vision.projector = projector_kind::shuffled_linear;
+  m.vision.merge = c.number({"scale_factor"}, 2, 1, 1024);
+  tie_around_text(c, m, false);
+  return m;
+}
+
 inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
   shape m = read_text_config(c.child("text_config"), "llama4_text", "llama4_text");
   const auto sight = c.child("vision_config");
@@ -224,6 +219,8 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_paligemma(c);
   else if (type == "mistral3")
     m = read_mistral3(c);
+  else if (type == "idefics3" || type == "smolvlm")
+    m = read_idefics3(c);
   else
     return false;
   const bool classifies = (head == task::sequence && (newest || type == "gemma3")) || (head == task::token && newest);
@@ -232,23 +229,6 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
   else if (head != task::conditional && head != task::unstated)
     complain(c.at("architectures") + " puts a head on this family that is not known; accepted are ...ForConditionalGeneration, ...Model");
   return true;
-}
-
-/// MiniCPM-V 2.5 (Llama 3) and 2.6 (Qwen2): the text's keys at the top, SigLIP without its head, a resampler.
-inline shape read_minicpmv(const config& c) {
-  const json* version = c.find({"version"});
-  const double v = version != nullptr && version->is_number() ? version->get<double>() : 0.0;
-  const char* family = v == 2.6 ? "qwen2" : v == 2.5 ? "llama" : nullptr;
-  if (family == nullptr || !c.has("vision_config"))
-    complain(c.at("version") + " of MiniCPM-V must be 2.5 or 2.6, with a vision_config (earlier ones take their tower from timm), found " +
-             (version != nullptr ? shown(*version) : "none"));
-  shape m;
-  read_decoder(c, family, m);
-  m.vision = read_tower(c.child("vision_config"), vision_kind::siglip, siglip_tower);
-  if (c.flag("drop_vision_last_layer", false)) m.vision.layers -= 1;
-  m.vision.projector = projector_kind::resampler;
-  m.vision.resampler = c.size({"query_num"}, 64);
-  return m;
 }
 
 }  // namespace headroom::io::detail

@@ -94,10 +94,10 @@ void describe(Keys& k, encoder_shape& e) {
 
 /// Rows of a tower's position table where the file leaves them out: one for each patch, and the class token's.
 constexpr std::int64_t usual_positions(const vision_shape& v) {
-  const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::megatron_clip || v.kind == vision_kind::siglip || v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b || v.kind == vision_kind::internvl || v.kind == vision_kind::internvl_6b;
+  const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::megatron_clip || v.kind == vision_kind::siglip || v.kind == vision_kind::idefics3 || v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b || v.kind == vision_kind::internvl || v.kind == vision_kind::internvl_6b;
   if (!table || v.patch <= 0) return 0;
   const auto edge = v.image / v.patch, high = v.kind == vision_kind::megatron_clip && v.image_height > 0 ? v.image_height / v.patch : edge;
-  return edge * high + (v.kind == vision_kind::siglip ? 0 : 1);
+  return edge * high + (headroom::detail::traits_of(v.kind).class_token ? 1 : 0);
 }
 
 template <class Keys>

@@ -36,6 +36,16 @@ inline constexpr auto published_sight = std::to_array<published_model>({
      R"({"experts":{"active":8,"count":128,"ffn":768},"ffn":6144,"head_dim":128,"heads":32,"hidden":2048,"kv_heads":4,"layers":48,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
     {"ministral-3-3b|ministral-3-3b-instruct-2512|ministral-3-3b-base-2512|ministral-3-3b-reasoning-2512",
      R"({"ffn":9216,"head_dim":128,"heads":32,"hidden":3072,"kv_heads":8,"layers":26,"max_positions":262144,"scaled_queries":true,"tied":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
+    {"smolvlm",
+     R"({"ffn":8192,"head_dim":64,"heads":32,"hidden":2048,"kv_heads":32,"layers":24,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":384,"kind":"idefics3","layers":27,"merge":3,"patch":14,"projector":"shuffled-linear"},"vocab":49155})"},
+    {"smolvlm-256m",
+     R"({"ffn":1536,"head_dim":64,"heads":9,"hidden":576,"kv_heads":3,"layers":30,"vision":{"ffn":3072,"heads":12,"hidden":768,"image":512,"kind":"idefics3","layers":12,"merge":4,"patch":16,"projector":"shuffled-linear"},"vocab":49280})"},
+    {"smolvlm-500m|smolvlm2-500m-video",
+     R"({"ffn":2560,"head_dim":64,"heads":15,"hidden":960,"kv_heads":5,"layers":32,"vision":{"ffn":3072,"heads":12,"hidden":768,"image":512,"kind":"idefics3","layers":12,"merge":4,"patch":16,"projector":"shuffled-linear"},"vocab":49280})"},
+    {"smolvlm2-256m-video",
+     R"({"ffn":1536,"head_dim":64,"heads":9,"hidden":576,"kv_heads":3,"layers":30,"vision":{"ffn":3072,"heads":12,"hidden":768,"image":512,"kind":"idefics3","layers":12,"merge":4,"patch":16,"projector":"shuffled-linear"},"vocab":49280})"},
+    {"smolvlm2-2.2b",
+     R"({"ffn":8192,"head_dim":64,"heads":32,"hidden":2048,"kv_heads":32,"layers":24,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":384,"kind":"idefics3","layers":27,"merge":3,"patch":14,"projector":"shuffled-linear"},"vocab":49280})"},
 });
 // clang-format on
 
