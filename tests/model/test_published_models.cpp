@@ -101,6 +101,20 @@ TEST_CASE("what files have beside the parameters that train") {
   CHECK(w * 2 * 8 * 256 + 2 * w * 2 * 256 + 8 * 256 * w + 2 * 256 + 3 * w * 3584 + 2 * w + 2 * w * w + 3 * w == 20'452'864);
 }
 
+// google/gemma-4-E4B-it is E2B's class with other sizes and without its wider MLPs. The file has what no layer that shares keys reads: keys, values and a norm of 15 layers with
+// a window and of 3 without, and a number for each of 42 layers (buffers). E2B's: of 16 and of 4 layers, and 35.
+TEST_CASE("Gemma 4 E4B, as its own index has it") {
+  for (const auto& entry : counted_rows::data("models_2026.json"))
+    if (entry.at("name") == "google/gemma-4-E2B") {
+      auto config = counted_rows::config_of(entry);
+      CHECK(io::count_config(config).total.count() + 2 * 1536 * (16 * 256 + 4 * 512) + 16 * 256 + 4 * 512 + 35 == 5'123'178'051);
+      auto& text = config["text_config"];
+      text.erase("layer_types");
+      text.update({{"hidden_size", 2560}, {"num_hidden_layers", 42}, {"intermediate_size", 10240}, {"num_key_value_heads", 2}, {"num_kv_shared_layers", 18}, {"use_double_wide_mlp", false}});
+      CHECK(io::count_config(config).total.count() + 2 * 2560 * (15 * 512 + 3 * 1024) + 15 * 256 + 3 * 512 + 42 == 7'996'156'490);
+    }
+}
+
 TEST_CASE("checkpoints with a name of their own have the shape of what they were made of") {
   CHECK(count(io::shape_named("BAAI/bge-base-en-v1.5").value()).total.count() == 109'482'240);  // its index: 109,482,752 with 512 position ids
   CHECK(count(io::shape_named("Qwen/Qwen3-VL-4B-Thinking").value()).total.count() == 4'437'815'808);
