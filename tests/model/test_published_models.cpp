@@ -124,6 +124,13 @@ TEST_CASE("checkpoints with a name of their own have the shape of what they were
   CHECK(count(io::shape_named("Qwen/Qwen3-Coder-Next").value()).total.count() == 79'674'391'296);
   CHECK(count(io::shape_named("google/medgemma-4b-it").value()).total.count() == 4'300'079'472);
   CHECK(count(io::shape_named("bigscience/bloomz-560m").value()).total.count() == 559'214'592);
+  for (const auto& d : io::published_descendants) {
+    CAPTURE(d.name);
+    CHECK(models::find(d.of) != nullptr);
+    CHECK(models::find(d.name) == nullptr);
+    CHECK(io::find_published(d.name) == nullptr);
+    CHECK(io::shape_named(d.name) == *models::find(d.of));
+  }
 }
 
 TEST_CASE("Nemotron 3 Nano by hand: 23 layers of Mamba-2, 23 of experts, 6 of attention") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/job/model_keys.hpp>
+#include <headroom/io/job/published_descendants.hpp>
 #include <headroom/io/job/published_models.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/io/syntax/keys.hpp>
@@ -16,6 +17,7 @@ namespace headroom::io {
 /// The model of that name; nothing for a name that is not known.
 inline std::optional<shape> shape_named(std::string_view name) {
   if (const shape* known = models::find(name)) return *known;
+  if (const auto of = descended_from(name); !of.empty()) return *models::find(of);
   const auto* published = find_published(name);
   if (published == nullptr) return std::nullopt;
   shape m;

@@ -17,6 +17,7 @@ inline called_model model_called(const std::string& name) {
   const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
   for (const auto& made : models::descendants)
     if (known && last == made.name) base = made.of;
+  if (const auto of = descended_from(name); !of.empty()) base = of;
   for (bool shorter = true; !known && shorter;) {
     shorter = false;
     for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
