@@ -253,9 +253,10 @@ class draw {
                    .fused_qkv = coin(),
                    .modules_to_save = coin() ? module_set{} : modules()};
     for (auto i = coin() ? number(0, trainable::capacity) : 0; i > 0; --i) {
-      const auto first = number(0, 20);
+      const bool everywhere = coin();  // a job that says from where on, and not up to which layer, is refused
+      const auto first = everywhere ? 0 : number(0, 20);
       j.trainable.add({.first_layer = first,
-                       .last_layer = coin() ? -1 : first + number(0, 20),
+                       .last_layer = everywhere ? -1 : first + number(0, 20),
                        .experts = maybe(-1, 0, 8),
                        .modules = coin() ? module_set{} : modules()});
     }

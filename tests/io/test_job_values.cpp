@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <headroom/io/job_reader.hpp>
+#include <headroom/states/states.hpp>
 
 namespace test_job_values {
 
@@ -89,6 +90,29 @@ TEST_CASE("modules by name") {
   CHECK(sparse.trainable.list[0].modules ==
         module_set{module::router, module::experts_gate, module::experts_up, module::experts_down});
   CHECK(with(R"("trainable": "all")").trainable.all());
+}
+
+// A layer of Llama 3.1 8B: q and o of 4096 × 4096, k and v of 1024 × 4096, three matrices of 14336 × 4096, two norms of 4096: 218,112,000 numbers.
+TEST_CASE("layers that train up to the last of the model") {
+  const auto trained = [](const std::string& layers) {
+    const auto j = reading(R"({"model": "llama-3.1-8b", "batch": {"sequence": 1}, "framework": "hf-trainer", "trainable": [{)" + layers + "}]}");
+    return states(j).trained.count();
+  };
+  CHECK(trained(R"("layers": [30, 31])") == 436'224'000);
+  CHECK(trained(R"("layers": [30, -1])") == 436'224'000);
+  CHECK(trained(R"("layers": [31, -1])") == 218'112'000);
+  CHECK(trained(R"("layers": [30, -1], "modules": ["q_proj"])") == 33'554'432);
+  CHECK(trained(R"("layers": [0, -1])") == 6'979'584'000);  // without the embedding, the last norm and the head
+  CHECK(trained(R"("modules": ["q_proj", "embed_tokens"])") == 32LL * 4096 * 4096 + 128'256LL * 4096);  // where nothing is said: outside the layers, too
+  CHECK_THROWS_AS((void)trained(R"("layers": [32, -1])"), job_error);
+
+  auto j = reading(R"({"model": "llama-3.1-8b", "batch": {"sequence": 1}, "framework": "hf-trainer", "trainable": [{"layers": [0, -1]}]})");
+  CHECK(io::job_to_json(j).at("trainable").at(0).at("layers").dump() == "[0,31]");
+  j.trainable = {{.first_layer = 0, .last_layer = -1}};
+  CHECK(states(j).trained.count() == 8'030'261'248);
+  CHECK(io::job_to_json(j).at("trainable").at(0).dump() == "{}");
+  j.trainable = {{.first_layer = 30, .last_layer = -1}};
+  CHECK_THROWS_WITH_AS((void)states(j), doctest::Contains("trainable.layers"), job_error);
 }
 
 TEST_CASE("dates of versions") {

@@ -64,7 +64,7 @@ struct adapter {
 /// One line of a `trainable` list: these modules, in these layers, of so many experts.
 struct selection {
   std::int64_t first_layer{};
-  std::int64_t last_layer{-1};    ///< inclusive; -1: every layer and what lies outside the stack
+  std::int64_t last_layer{-1};    ///< inclusive; -1: every layer and what lies outside the stack, and then first_layer is 0
   std::int64_t experts{-1};       ///< how many routed experts of each layer; -1: all
   module_set modules{};           ///< empty: all
   friend constexpr bool operator==(const selection&, const selection&) = default;

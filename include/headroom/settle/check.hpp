@@ -162,7 +162,7 @@ constexpr objection check_recipe(const job& j, const No& no) {
   if (const auto why = check_optimizer(j, no)) return why;
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& s = j.trainable.list[i];
-    if (s.last_layer >= 0 && (s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers))
+    if (s.last_layer < 0 ? s.first_layer != 0 : s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers)
       return no("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
   }
   return {};

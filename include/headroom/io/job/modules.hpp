@@ -100,7 +100,8 @@ inline constexpr std::array<module_name, 43> usual_modules{{
 struct model_parts {
   bool sparse{};  ///< it has experts
   bool recurs{};  ///< … recurrent mixers, whose projections are in_proj and out_proj
-  constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()) {}
+  std::int64_t layers{};
+  constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()), layers(m.layers) {}
 };
 
 /// Of a set of modules, those that the model has.
@@ -194,7 +195,8 @@ inline selection read_selection(const json_value& value, const std::string& path
     if (!v->is_array() || v->size() != 2) wrong_value(k.at("layers"), "[first, last]", *v);
     s.first_layer = whole_at((*v)[0], k.at("layers[0]"), 0, most);
     s.last_layer = whole_at((*v)[1], k.at("layers[1]"), -1, most);
-    if (s.last_layer >= 0 && s.last_layer < s.first_layer)
+    if (s.last_layer < 0) s.last_layer = has.layers - 1;  // a selection's own -1 means all of the model, as where the key is left out
+    if (s.last_layer < s.first_layer)
       fail("headroom: " + k.at("layers") + " must be [first, last] with first <= last");
   }
   if (const auto* v = k.take("experts")) {
