@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -49,6 +50,11 @@ class megatron_chunk {
   [[nodiscard]] bool begins() const { return begins_; }
   [[nodiscard]] bool ends() const { return ends_; }
 
+  /// What gathers weights and reduces gradients does: up or down, before a layer (of this chunk) or behind it; around the head; when the layers are done.
+  std::function<void(bool up, bool begins, std::int64_t layer)> around = [](bool, bool, std::int64_t) {};
+  std::function<void(bool up, bool begins)> head = [](bool, bool) {};
+  std::function<void()> embedding_down = [] {};
+
   std::shared_ptr<received> receive() {
     if (begins_) return std::make_shared<received>();
     return std::make_shared<received>(received{std::make_shared<held_tensor>(*is_, numbered("received"), row::communication_buffers, x_), nullptr});
@@ -69,21 +75,24 @@ class megatron_chunk {
     if (!begins_) input->data = nullptr, input->data = std::make_shared<held_tensor>(*is_, numbered("input"), row::activations, x_);  // in use from now on
     is_->make(of("mask", -1, micro), row::activations, begins_ && j_->dropout.embedding.per_million > 0 ? x_ / 2 : 0);
     for (std::int64_t n = 0; n < count_; ++n) {
+      around(true, true, n);
       const auto l = layer(sc, n);
+      const bool inside = n % in_checkpoint() > 0;  // of a checkpoint that an earlier layer began, and whose input stays
+      is_->look(phase::forward, amounts_of(recomputes(n) ? l.forward_off : l.forward) + own(n));
       if (!recomputes(n)) {
         REQUIRE(l.input_saved);
-        is_->look(phase::forward, amounts_of(l.forward) + own(n));
         is_->make(of("kept", n, micro), amounts_of(l.saved) + own(n));
-        continue;
+      } else if (!inside) {
+        is_->make(of("kept", n, micro), amounts{{row::activations, x_}} + own(n));
       }
-      const bool inside = n % in_checkpoint() > 0;  // of a checkpoint that an earlier layer began, and whose input stays
-      is_->look(phase::forward, amounts_of(l.forward_off) + own(n));
-      if (!inside) is_->make(of("kept", n, micro), amounts{{row::activations, x_}} + own(n));
+      around(true, false, n);
     }
     if (ends_)
       with_made([&] { return megatron::last_block(sc, trained_modules(*s_->source, -1)); }, [&](const program& p) {
         const auto f = walk_forward(p);
+        head(true, true);
         is_->look(phase::loss_forward, amounts_of(f.peak));
+        head(true, false);
         is_->make(of("kept head", -1, micro), amounts_of(f.saved_rows));
       });
     return std::make_shared<result>(result{input, micro, nullptr});
@@ -94,23 +103,28 @@ class megatron_chunk {
     if (ends_)
       with_made([&] { return megatron::last_block(sc, trained_modules(*s_->source, -1)); }, [&](const program& p) {
         is_->free(of("kept head", -1, micro));
+        head(false, true);
         is_->look(phase::backward, amounts_of(walk_backward(p, true).peak));
+        head(false, false);
       });
     for (auto n = count_; n-- > 0;) {
       // What came in is the schedule's, while the last layer computes with it, too.
       const bool comes_in = n + 1 == count_ && !ends_;
       const amounts taken{{row::communication_buffers, comes_in ? -x_ : 0}};
+      around(false, true, n);
       const auto l = layer(sc, n);
       if (!recomputes(n)) {
         is_->free(of("kept", n, micro));
         is_->look(phase::backward, amounts_of(comes_in ? l.backward_first : l.backward) + own(n) + taken);
-        continue;
+      } else {
+        const auto begin = n / in_checkpoint() * in_checkpoint();
+        if (n + 1 == count_ || (n + 1) % in_checkpoint() == 0) again(sc, begin, n, micro, taken);
+        is_->free(of("again", n, micro));
+        is_->look(phase::backward, amounts_of(l.backward) + amounts{{row::activations, l.input_saved ? 0 : x_}} + own(n) + taken);
       }
-      const auto begin = n / in_checkpoint() * in_checkpoint();
-      if (n + 1 == count_ || (n + 1) % in_checkpoint() == 0) again(sc, begin, n, micro, taken);
-      is_->free(of("again", n, micro));
-      is_->look(phase::backward, amounts_of(l.backward) + amounts{{row::activations, l.input_saved ? 0 : x_}} + own(n) + taken);
+      around(false, false, n);
     }
+    embedding_down();
     is_->free(of("mask", -1, micro));
     if (begins_) return nullptr;
     input->gradient = std::make_shared<held_tensor>(*is_, numbered("gradient of input"), row::communication_buffers, x_);

@@ -141,7 +141,7 @@ TEST_CASE("a stage of Megatron's interleaved 1F1B, by its schedule's variables")
   draw::dice dice(20261203);
   int seen = 0;
   for (int i = 0; i < 60; ++i) {
-    const auto stages = dice.pick({2, 3, 4}), chunks = dice.pick({2, 3});
+    const auto stages = dice.pick({2, 3, 4}), chunks = dice.pick({2, 3, 5});
     auto j = drawn_pipeline(dice, stages, chunks);
     j.batch.accumulation = stages * dice.pick({1, 2, 4});
     if (dice.index(3) == 0 && j.batch.accumulation > stages) j.framework.pipeline.microbatch_group = static_cast<std::int32_t>(stages + 1), j.batch.accumulation = 2 * (stages + 1);
