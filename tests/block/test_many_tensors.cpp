@@ -81,4 +81,48 @@ TEST_CASE("a layer with every optional part has room in two blocks; as one block
   CHECK_THROWS_WITH((void)estimate(j), "headroom: a block holds at most 192 tensors; split it (found 192)");
 }
 
+TEST_CASE("an operation of a large block reads back as it was written") {
+  const auto tensors = [](std::initializer_list<int> of) {
+    wide_set s{};
+    for (const auto i : of) s |= tensor::at(static_cast<std::uint8_t>(i)).bit();
+    return s;
+  };
+  const operation plain{}, full{.reads = tensors({0, 63, 64}), .makes = tensors({65, 150}), .saves = tensors({0, 150}), .holds = tensors({64}), .forward_temporary = bytes{0x0102'0304'0506'0708},
+                                .backward_temporary = bytes{258}, .weight_gradient = bytes{std::int64_t{1} << 40}, .temporary_block = bytes{7}, .pieces = 4097, .temporaries = row::logits,
+                                .gradient_waits = true, .passes_gradient = true, .releases_first = true, .splits = true, .recorded = true};
+  std::vector<operation> all{plain, full, plain};
+  const auto only = [&](auto change) {
+    operation o{};
+    change(o);
+    all.push_back(o);
+  };
+  only([](operation& o) { o.forward_temporary = bytes{513}; });
+  only([](operation& o) { o.backward_temporary = bytes{513}; });
+  only([](operation& o) { o.weight_gradient = bytes{513}; });
+  only([](operation& o) { o.temporary_block = bytes{513}; });
+  only([](operation& o) { o.pieces = 2; });
+  only([](operation& o) { o.recorded = true; });
+  only([](operation& o) { o.gradient_waits = true; });
+  only([](operation& o) { o.passes_gradient = true; });
+  only([](operation& o) { o.releases_first = true; });
+  only([](operation& o) { o.splits = true; });
+  only([&](operation& o) { o.holds = tensors({191}); });
+  detail::packed_operations<2048, 32> packed;
+  for (const auto& o : all) packed.add(o);
+  REQUIRE(packed.size() == all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto o = packed[i];
+    const auto& is = all[i];
+    CAPTURE(i);
+    CHECK((o.reads == is.reads && o.makes == is.makes && o.saves == is.saves && o.holds == is.holds));
+    CHECK(o.forward_temporary == is.forward_temporary);
+    CHECK(o.backward_temporary == is.backward_temporary);
+    CHECK(o.weight_gradient == is.weight_gradient);
+    CHECK(o.temporary_block == is.temporary_block);
+    CHECK(o.pieces == is.pieces);
+    CHECK(o.temporaries == is.temporaries);
+    CHECK((o.gradient_waits == is.gradient_waits && o.passes_gradient == is.passes_gradient && o.releases_first == is.releases_first && o.splits == is.splits && o.recorded == is.recorded));
+  }
+}
+
 }  // namespace test_many_tensors

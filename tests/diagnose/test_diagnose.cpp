@@ -75,6 +75,25 @@ TEST_CASE("logits of a large vocabulary") {
   CHECK(diagnose(m, j, estimate(j)).unpredicted.value() > 80_GiB);
 }
 
+// What is there when ZeRO makes each of its flat tensors: the base and the adapters in bf16, then the fp32 copy of this rank's share of the adapters, zeros as
+// large, two moments. A rank of 256 on every matrix of a layer is 256 x (2 x 4096 + 2 x 5120 + 8192 + 3 x 18432) elements.
+TEST_CASE("flat tensors of adapters lie beside the frozen model and the adapters") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .precision = precisions::bf16_mixed, .sharding = zero(2), .batch = {.micro = 1, .sequence = 2048}};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 256, .targets = all_linear, .format = formats::bf16};
+  constexpr std::int64_t adapters = 32 * 256 * (4096 + 4096 + 2 * (4096 + 1024) + 4096 + 4096 + 3 * (4096 + 14336)), part = adapters / 8 * 4;
+  constexpr std::int64_t there = 2 * 8'030'261'248 + 2 * adapters;
+  const auto beside = [all = suspects_of(j)](std::string_view what) {
+    for (const auto& s : all)
+      if (s.what == "this rank's share of " + std::string{what} + ", one flat tensor") return s.beside ? s.beside->count() : 0;
+    return std::int64_t{-1};
+  };
+  CHECK(beside("the master copy") == there);
+  CHECK(beside("gradients of zeros, made with the optimizer") == there + part);
+  CHECK(beside("an optimizer moment") == there + part);  // in its first step, when the zeros are gone
+  CHECK(beside("another optimizer moment") == there + 2 * part);
+  CHECK(beside("the gradients") == 0);
+}
+
 TEST_CASE("Megatron's and expert models' tensors are listed too") {
   job j{.model = models::mixtral_8x7b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8}, .framework = frameworks::megatron,
         .parallel = {.tensor = 2, .sequence = true, .expert = 4}, .batch = {.micro = 4, .sequence = 4096}};

@@ -189,6 +189,21 @@ TEST_CASE("what an uneven router puts in doubt is what an uneven router changes"
   };
   CHECK(share(false) == doctest::Approx(1).epsilon(0.1));
   CHECK(share(true) == doctest::Approx(0.75).epsilon(0.34));  // one layer's gradients are not followed
+  // Where the peak is in the loss no layer runs: of what layers have saved the experts' share, the same for each of them. A sparse layer's share there is that of
+  // its saved tensors which grow with the tokens; without any other layer the share of one is the share of all.
+  const auto in_loss = [] {
+    auto j = megatron_of(models::mixtral_8x7b);
+    j.parallel.expert = 8;
+    j.model.layers = 2;
+    j.model.vocab = 1'024'000;
+    return j;
+  };
+  const auto loss = estimate(in_loss()).ranks[0];
+  REQUIRE(loss.peak_phase == phase::loss_forward);
+  const auto s = settle(in_loss());
+  const auto layers = walk_divided_layers(s);
+  const auto one = routed_of_layer(s);
+  CHECK(loss.routed == bytes{static_cast<std::int64_t>(static_cast<double>(one.kept.count()) / static_cast<double>(layers.whole[1].saved.total.count()) * static_cast<double>(loss.at_peak[row::activations].count()))});
   CHECK(mixtral(120, false).routed == bytes{0});  // stated, not assumed
   BOTH(estimate(megatron_of(models::llama_3_2_1b)).ranks[0].routed == bytes{0});
 }

@@ -101,6 +101,8 @@ TEST_CASE("figures that cannot be are refused in a sentence") {
   CHECK(says(refused(document(R"({"step": 1, "of": 3})")), "measured.of"));
   CHECK(says(refused(document(R"({"allocated": 9, "predicted": {"allocated": 9, "errors": {"tensor": 1}}})")), "tensors"));
   CHECK(says(refused(document(R"({"allocated": 9, "predicted": {"fingerprint": "12"}})")), "sixteen digits"));
+  CHECK(says(refused(document(R"({"allocated": 9, "predicted": {"allocated": 9}, "of": {"batch": {"micro": 1}}})")), "measured.of is the job that was run, of which measured.predicted is said already; leave one out"));
+  CHECK(says(refused(document(R"({"rank": "last"})")), "says nothing: one of allocated"));
   std::string why;
   try {
     (void)io::read_job(document(R"({"allocated": "9 GiB"})"), io::no_files);

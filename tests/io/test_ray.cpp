@@ -77,6 +77,11 @@ TEST_CASE("the environment that Ray gives") {
   CHECK(holds(refusal_of({script("--runtime-env=\"${RUNTIME_ENV}\"")}), "run.sh:1: runtime-env = \"$RUNTIME_ENV\" is not modelled by this version (whose env_vars may say how PyTorch allocates: give that file, too)"));
   CHECK(holds(refusal_of({script("--runtime-env-json='{\"env_vars\": '")}), "run.sh:1: --runtime-env-json"));
   CHECK(holds(refusal_of({script("--runtime-env-json='{\"env_vars\": [1]}'")}), "an object of names and values"));
+  // Whatever starts Ray's command, its options are behind "submit".
+  for (const char* before : {"", "exec ", "time ", "env A=1 ", "env A=1 B=2 ", "uv run "}) {
+    CAPTURE(before);
+    CHECK(segments({{"run.sh", before + std::string{R"(ray job submit --runtime-env-json='{"env_vars": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}}' -- )"} + verl(2) + "\n"}}) == yes);
+  }
   // "--" ends Ray's options: a wrapper behind it has its own.
   CHECK(refusal_of({{"run.sh", "ray job submit -- env --runtime-env-json='{\"env_vars\": [1]}' " + verl(2) + "\n"}}, {"rollout.sleep=2"}).empty());
   CHECK(holds(refusal_of({{"run.sh", "ray job submit --no-wait env --runtime-env-json='{\"env_vars\": [1]}' " + verl(2) + "\n"}}, {"rollout.sleep=2"}), "an object of names and values"));

@@ -121,6 +121,8 @@ TEST_CASE("litgpt: command lines") {
   CHECK(holds(refused("litgpt finetune_lora microsoft/phi-2 --train.max_seq_length 256 --quantize bnb.nf4"), "refuses quantize beside mixed precision"));
   CHECK(holds(refused("litgpt finetune_lora microsoft/phi-2 --train.max_seq_length 256 --devices 4 --train.global_batch_size 4 --train.micro_batch_size 2"), "less than a micro-batch"));
   CHECK(holds(refused("litgpt chat microsoft/phi-2"), "starts no training"));
+  CHECK(!refused("litgpt finetune").empty());  // nothing follows
+  CHECK(!refused("litgpt finetune lora").empty());
 }
 
 TEST_CASE("torchtune: files of its recipes") {
