@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // objection_to(job): why a job is refused. Each sentence stands with whoever has the limit: contradictions in settle/check.hpp, layers without
-// a program in block/limits.hpp, what an engine does not run in its own folder.
+// a program in block/limits.hpp and beside it, what an engine does not run in its own folder.
 #pragma once
 
 #include <headroom/engine/eager/limits.hpp>

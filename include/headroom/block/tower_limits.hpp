@@ -1,0 +1,50 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which towers and encoders this version has no program for.
+#pragma once
+
+#include <headroom/block/divided_layers.hpp>
+#include <headroom/model/check.hpp>
+
+namespace headroom::detail {
+
+/// Towers beside a language model, or in its place.
+template <class No>
+constexpr objection check_tower_layers(const job& j, const No& no) {
+  const auto v = seen(j.model.vision, j.batch.images);
+  const auto& f = j.framework.modules;
+  const bool swift = f.megatron() && j.framework.adapters.parallel;  // engine/tensor_parallel/limits.hpp
+  if (v.kind == vision_kind::megatron_clip)  // engine/tensor_parallel/tower_limits.hpp
+    return f.megatron() && !f.deepspeed() && !f.nanotron() ? objection{} : no("headroom: towers of Megatron's own layers (model.vision.kind \"megatron-clip\") are Megatron-LM's: framework must be megatron; it is", j.framework.label);
+  if (v.projector == projector_kind::norm_mlp && v.projector_hidden > 0)
+    return no("headroom: InternVL's projector (\"norm-mlp\") is as wide inside as what it delivers: model.vision.projector_hidden must be left out, unless the tower is Megatron-LM's own; projector_hidden", v.projector_hidden);
+  if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift))
+    return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
+  if (j.batch.images.none) return {};  // engine/eager/limits.hpp
+  if (v.projector == projector_kind::contrastive || v.attention_pool)
+    return no("headroom: contrastive towers and pooling heads are not modelled by this version; states(job) counts their weights");
+  if (v.deep_mergers > 4 || (v.deep_mergers > 0 && v.projector != projector_kind::merger)) return no("headroom: model.vision.deep_mergers must be at most 4, beside a merger", v.deep_mergers);
+  const bool pools = v.projector == projector_kind::pooled_linear;
+  if (pools != (v.kind == vision_kind::gemma4) || pools != (v.tokens > 0) || (pools && v.image_height < 1))
+    return no("headroom: model.vision.tokens, kind \"gemma4\" and projector \"pooled-linear\" go together by this version, with an image_height; tokens", v.tokens);
+  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, {\"width\", \"height\"} in pixels, or that samples are text alone, {\"none\": true}; an image's edge must be a patch's at least, and is", v.image);
+  if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
+  if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
+    return no("headroom: model.vision.image_height / patch must be a multiple of model.vision.merge, and at least 1, without a resampler; image_height", v.image_height);
+  if (j.batch.images.given() && !v.newline && image_tokens(v) > j.batch.sequence) return no("headroom: batch.sequence must hold the tokens of a sample's images; they are", image_tokens(v));
+  if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) return no("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
+  return {};
+}
+
+/// An encoder whose result every layer of the decoder reads.
+template <class No>
+constexpr objection check_encoder_layers(const job& j, const No& no) {
+  const auto& m = j.model;
+  if (j.framework.modules.megatron()) return {};  // engine/tensor_parallel/limits.hpp
+  if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
+    return no("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (!m.encoder.cross_attention || m.sparse() || m.parallel_block || m.vision.kind != vision_kind::none)
+    return no("headroom: encoders without cross-attention, or beside experts, parallel blocks or towers, are not modelled by this version; model.encoder.layers", m.encoder.layers);
+  return {};
+}
+
+}  // namespace headroom::detail
