@@ -236,7 +236,7 @@ TEST_CASE("models that launch files name") {
   CHECK(count(*models::find("Qwen/Qwen3-VL-4B-Instruct")).total.count() == 4'437'815'808);
   CHECK(count(*models::find("Qwen/Qwen3-VL-8B-Instruct")).total.count() == 8'767'123'696);
   CHECK(count(*models::find("openlm-research/open_llama_3b_v2")).total.count() == 3'426'473'600);
-  CHECK(models::find("mistralai/Devstral-Small-2507") == &models::mistral_small_24b);
+  CHECK(io::shape_named("mistralai/Devstral-Small-2507") == models::mistral_small_24b);
 }
 
 }  // namespace test_more_launches

@@ -136,7 +136,7 @@ TEST_CASE("Qwen3-VL's deep mergers keep what their three matrices read") {
     const auto s = settle(asked);
     const shape tower = tower_shape(s.model.vision);
     const adapter none{};
-    const auto t = tower_scene(s.layer, tower, s.model.vision, none);
+    const auto t = tower_scene(s.layer, tower, s.model.vision, none, true);
     return walk_forward(projector(t, s.model, true, true, true)).saved.count();
   };
   const auto with = kept(j);

@@ -234,7 +234,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "bound, and a job that fits by it may still run out: batch.lengths says how long they are."},
     // Calibrated on rows 0, 2, 4, … of tests/data/tables_measured.jsonl (test_tables.py holds the others), unknown_lengths on lines 0, 2, 4, … of swift_lengths.jsonl there.
     {assumption::lengths_unknown, without_spread::decides, "how long samples are is not known: all are counted as long as batch.sequence. Shorter ones take less; lengths that vary leave more cached: batch.lengths says them.",
-     {"longest_sample", reading::allocated, error_base::step_tensors, 250, 45}, {"unknown_lengths", reading::reserved, error_base::cached, 0, 1430}, {"program_beside", reading::reserved, error_base::mebibyte, 0, 1'200'000}},
+     {"longest_sample", reading::allocated, error_base::step_tensors, 250, 40}, {"unknown_lengths", reading::reserved, error_base::cached, 0, 1430}, {"program_beside", reading::reserved, error_base::mebibyte, 0, 1'200'000}},
     {assumption::lengths_not_replayed, without_spread::decides,
      "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch. Reserved memory is a "
      "lower bound here: only a replay of many micro-batches says what they leave cached, and whether the job fits."},
