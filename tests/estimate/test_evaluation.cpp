@@ -127,6 +127,25 @@ TEST_CASE("there is no dropout in an evaluation") {
   CHECK(at(with, phase::evaluate) - at(with, phase::save) == at(without, phase::evaluate) - at(without, phase::save));
 }
 
+// GPT-2 has a table of 1,024 positions. 1,000 tokens and 25 generated after them are read up to the 1,024th: the last is written, and not read.
+TEST_CASE("examples behind the last position that a model has learned are refused") {
+  const auto refused = [](const evaluation& e, std::int64_t sequence = 1000) {
+    const job j{.model = models::gpt2, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 1}, .framework = frameworks::hf_trainer, .precision = precisions::bf16_autocast,
+                .batch = {.micro = 1, .sequence = sequence}, .evaluation = e};
+    const auto o = objection_to(j);
+    return std::string{o.sentence == nullptr ? "" : o.sentence};
+  };
+  CHECK(refused({.sequence = 4096, .batch = 2, .loss_only = true}).find("evaluation.sequence must be at most model.max_positions") != std::string::npos);
+  CHECK(refused({.sequence = 1025, .batch = 2, .loss_only = true}) != "");
+  CHECK(refused({.sequence = 1024, .batch = 2, .loss_only = true}) == "");
+  CHECK(refused({.batch = 2, .generate = 25, .loss_only = true}) == "");
+  CHECK(refused({.batch = 2, .generate = 26, .loss_only = true}).find("evaluation.sequence + generate") != std::string::npos);
+  CHECK(refused({.sequence = 512, .batch = 2, .generate = 513, .loss_only = true}) == "");
+  CHECK(refused({.sequence = 512, .batch = 2, .generate = 514, .loss_only = true}) != "");
+  // Llama 3 computes its positions.
+  CHECK(why({.sequence = 16'384, .batch = 2, .loss_only = true}) == "");
+}
+
 TEST_CASE("what an evaluation leaves open or cannot be is refused") {
   CHECK(why({.batch = 4}).find("evaluation.samples is required") != std::string::npos);
   CHECK(why({.samples = 5}).find("evaluation.batch is required") != std::string::npos);

@@ -7,6 +7,20 @@
 
 namespace headroom::detail {
 
+/// Examples whose positions the model has not learned. Of what is generated the last token is not read again (transformers generation/utils.py, _sample).
+template <class No>
+constexpr objection check_evaluated_positions(const job& j, const No& no) {
+  const auto& e = j.evaluation;
+  const auto& m = j.model;
+  if (m.position != position_kind::learned || m.max_positions == 0 || (m.vision.kind != vision_kind::none && m.vision.layers == 0)) return {};
+  const auto length = e.sequence > 0 ? e.sequence : j.batch.sequence;
+  if (e.sequence > m.max_positions && !j.batch.packed)
+    return no("headroom: evaluation.sequence must be at most model.max_positions, the positions that this model has learned; they are", m.max_positions);
+  if (e.generate > 0 && checked::add(length, e.generate) - 1 > m.max_positions)
+    return no("headroom: evaluation.sequence + generate must be at most model.max_positions + 1: the model has learned no later position; max_positions", m.max_positions);
+  return {};
+}
+
 template <class No>
 constexpr objection check_evaluation(const job& j, const No& no) {
   const auto& e = j.evaluation;
@@ -18,6 +32,7 @@ constexpr objection check_evaluation(const job& j, const No& no) {
   if (j.parallel.pipeline > 1 || j.parallel.context > 1) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
   if (j.model.encoder.layers > 0 || (j.model.vision.kind != vision_kind::none && !j.batch.images.none && !j.adapter.active()))
     return no("headroom: evaluation of models with encoders, or with towers that may train, is not modelled by this version; leave evaluation out");
+  if (const auto why = check_evaluated_positions(j, no)) return why;
   const auto kind = j.objective.kind;
   const auto code = j.objective.code;
   if (j.rollout.given() && ((kind != objective_kind::grpo && kind != objective_kind::rloo && kind != objective_kind::distill) || code == method_code::verl)) return no("headroom: evaluation beside generated completions is modelled of TRL's and ms-swift's GRPO and RLOO, and of ms-swift's distillation, alone; leave evaluation out");
