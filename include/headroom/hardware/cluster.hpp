@@ -58,6 +58,13 @@ struct cluster {
     return rest;
   }
   [[nodiscard]] constexpr const headroom::gpu& accelerator(std::size_t kind) const { return kind == 0 ? accelerator() : others.list[kind - 1].gpu; }
+  /// The first kind of which is(gpu) holds; null where there is none.
+  template <class Is>
+  [[nodiscard]] constexpr const headroom::gpu* kind_that(const Is& is) const {
+    for (std::size_t kind = 0; kind < kinds(); ++kind)
+      if (is(accelerator(kind))) return &accelerator(kind);
+    return nullptr;
+  }
   /// What a process can use of a GPU; 0 where others hold all of it.
   [[nodiscard]] constexpr bytes left_of(const headroom::gpu& g) const { return taken < g.memory ? g.memory - taken : bytes{0}; }
   friend constexpr bool operator==(const cluster&, const cluster&) = default;

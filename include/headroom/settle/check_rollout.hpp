@@ -54,7 +54,7 @@ constexpr objection check_engine(const job& j, const No& no) {
       sync_sizes_of(j.model, weights_of(j.model)).tensor * r.weight_format().density() > r.bucket())
     return no("headroom: rollout.sync_bucket_mib must hold the largest tensor of the model in the engine's format; verl stops there", r.bucket() / mib);
   if (j.hardware.gpus() % r.tensor != 0) return no("headroom: rollout.tensor must divide the GPUs, hardware.nodes × gpus_per_node", r.tensor);
-  if (j.hardware.accelerator().maker != vendor::nvidia) return no("headroom: rollout: an engine on the GPUs that train is modelled for NVIDIA's alone; leave rollout out, or place the engine separately");
+  if (j.hardware.kind_that([](const gpu& g) { return g.maker != vendor::nvidia; }) != nullptr) return no("headroom: rollout: an engine on the GPUs that train is modelled for NVIDIA's alone; leave rollout out, or place the engine separately");
   // Where what the trainer holds counts, engine_here() asks once more.
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
     if (const auto why = check_start(j.model, r, engine_memory_of(j.model, weights_of(j.model), r, j.hardware.accelerator(kind).memory, j.hardware.taken))) return no(why.sentence, why.found);

@@ -91,7 +91,7 @@ constexpr void settle_widths(settled_job& r) {
   s.autocast = p.autocast;
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = multiplies_narrow(p);
-  const bool blackwell = j.hardware.accelerator().compute_capability >= 100, fp4 = p.compute == formats::nvfp4, blocks = fp4 || j.framework.fp8.scaling == fp8_scaling::block;
+  const bool blackwell = r.on->compute_capability >= 100, fp4 = p.compute == formats::nvfp4, blocks = fp4 || j.framework.fp8.scaling == fp8_scaling::block;
   s.fp8_copies = !blocks && blackwell ? 1 : 2;
   // TransformerEngine pytorch/tensor/nvfp4_tensor.py, mxfp8_tensor.py, float8_blockwise_tensor.py get_scale_shape: a byte for 16 numbers, for 32, and four for
   // 128, of a weight for a square of 128; the padding of scales to 128 rows and 4 blocks is left out.

@@ -187,7 +187,8 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
   if (multiplies_narrow(j.precision) && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
   if (j.precision.parameters.bits == 8 && compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", compute.bits);
   // TransformerEngine pytorch/quantization.py check_nvfp4_support: compute capability 10.0.
-  if (compute == formats::nvfp4 && j.hardware.accelerator().compute_capability < 100) return no("headroom: nvfp4 needs Blackwell's tensor cores: hardware.gpu must be of compute capability 10.0 or higher", j.hardware.accelerator().label);
+  if (const auto* old = compute == formats::nvfp4 ? j.hardware.kind_that([](const gpu& g) { return g.compute_capability < 100; }) : nullptr)
+    return no("headroom: nvfp4 needs Blackwell's tensor cores: hardware.gpu must be of compute capability 10.0 or higher", old->label);
   if (compute == formats::nvfp4 && j.sharding.gathers_units()) return no("headroom: nvfp4 under Megatron-FSDP is not modelled by this version; sharding.kind must be none, ddp or megatron-distributed-optimizer");
   if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
     if (const auto why = check_layer_wise(j, no)) return why;

@@ -51,7 +51,7 @@ constexpr objection check_megatron_tower(const job& j, const No& no) {
   if (p.pipeline > 1 || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.bidirectional || m.encoder.layers > 0 || m.sparse())
     return no("headroom: towers of Megatron's own layers are modelled before dense decoders in one pipeline stage by this version; parallel.pipeline", p.pipeline);
   // A published run of this kind on Hopper holds 220 MiB more than the same on Ampere, and the source does not say why.
-  if (p.context > 1 && j.hardware.accelerator().compute_capability >= 90)
+  if (p.context > 1 && j.hardware.kind_that([](const gpu& g) { return g.compute_capability >= 90; }) != nullptr)
     return no("headroom: towers of Megatron's own layers with context parallelism are modelled on GPUs before Hopper alone by this version; parallel.context", p.context);
   const bool plain = !j.sharding.gathers_units() && j.optimizer.vector_moments == 0 && !multiplies_narrow(j.precision) && j.offload.activations == place::on_gpu && j.recompute.mode == recompute_mode::none &&
                      j.framework.graphs.capture == graph_capture::none;
