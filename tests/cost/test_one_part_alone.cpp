@@ -168,6 +168,30 @@ TEST_CASE("the update: each byte once") {
   same(cost(j, host).offload.value, all / 8 * 36 * 8 / 1e11);
 }
 
+// Compute hides each second of traffic once: of parameters that are gathered (three times a micro-batch, and the first gather and the last scatter of nine units
+// beside nothing) and read from NVMe twice, what the compute does not cover is waited for.
+TEST_CASE("what hid one transfer hides no other") {
+  const double all = layers * (matrices + 2 * h) + 2 * head + h, bytes_read = micros * 2 * all / 8 * 2 * 8;
+  const double compute = micros * 3 * 2.0 * b * s * (layers * matrices + head) / (0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10);
+  auto j = megatron();
+  j.framework = frameworks::deepspeed, j.sharding = zero(3), j.parallel.data = 8, j.hardware.gpus_per_node = 8;
+  j.offload.optimizer = j.offload.parameters = place::on_nvme;
+  const auto took = [&](double sent, double read) {  // as parts of the compute
+    auto r = only(&rates::matmul);
+    r.link = micros * 3 * 2 * (7 / 8.0 * all) / (sent * compute * 1e9 * gpus::h100_sxm_80gb.link_gb_s);
+    r.nvme = bytes_read / (read * compute);
+    const auto c = cost(j, r);
+    const double update = all / 8 * 36 * 8 / r.nvme;
+    CHECK(c.matmul.value == doctest::Approx(compute).epsilon(1e-6));
+    return (c.step.value - update) / compute - sent / 3 * 2 / 9;
+  };
+  same(took(0.3, 0.5), 1);           // both hide
+  same(took(0.3, 2), 2.3);           // gathers hide, and leave the reads seven tenths
+  same(took(0.9, 0.5), 1.4);
+  same(took(6, 2), 8);               // the gathers alone are longer
+  same(took(6, 1e-9), 6);
+}
+
 // Two processes of one program take longer than either part: the GPU waits for what starts its kernels.
 TEST_CASE("a processor that is slower than its GPU sets the pace") {
   auto slow = only(&rates::host_operation);

@@ -56,20 +56,30 @@ constexpr double update_bytes(const settled_job& s) {
   return (s.optimizer.how == implementation::fused ? 1.0 : 3.0) * (gradient + weights + state) + 4 * gradient;
 }
 
-/// What overlapped traffic adds to the compute it hides behind: what sticks out, and the share by which the two slow each other.
-constexpr double beside(double traffic, double compute, double stall) {
-  const double hidden = traffic < compute ? traffic : compute;
-  return traffic - hidden + stall * hidden;
-}
+/// Compute of a step, all its micro-batches, that traffic hides behind. It hides once: where one transfer has hidden, no other does, so that a step
+/// never becomes shorter where its compute takes longer.
+struct cover {
+  double left{};   ///< seconds that nothing hides behind yet
+  double stall{};  ///< share by which the two slow each other
+  /// What traffic adds to the step: what sticks out of the compute it may hide `within`, and what it slows.
+  constexpr double beside(double traffic, double within) {
+    double hidden = traffic < within ? traffic : within;
+    if (hidden > left) hidden = left;
+    left -= hidden;
+    return traffic - hidden + stall * hidden;
+  }
+  constexpr double beside(double traffic) { return beside(traffic, left); }
+};
 
 /// Gradients and parameters between data-parallel ranks, as far as a step waits for them.
-constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameters& n, double forward, double backward) {
+constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameters& n, cover& forward, cover& backward) {
   const auto& s = *c.job;
   const auto& j = *s.source;
   const auto& f = c.on.links;
   const std::int64_t ranks = s.data * c.layer.context;
   if (ranks <= 1) return 0.0;
   const auto micros = static_cast<double>(j.batch.accumulation);
+  const double one_forward = forward.left / micros, one_backward = backward.left / micros;
   const rank_group all{ranks, c.layer.tensor};
   const auto shard = j.sharding.mics_shard_size > 0 ? j.sharding.mics_shard_size : ranks / j.parallel.replicate;
   const rank_group shards{shard, c.layer.tensor}, copies{ranks / shard, c.layer.tensor * shard};
@@ -83,26 +93,26 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     const double gather = gather_seconds(f, shards, gathered);
     // Nothing hides the first unit's gather and the last one's scatter.
     const double units = static_cast<double>(s.model.layers + 1), sticks_out = (gather + (j.sharding.no_sync ? 0.0 : scatter)) / units;
-    const double each = beside(gather, forward, c.share.stall) + beside((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter), backward, c.share.stall);
-    return micros * (each + sticks_out) + (j.sharding.no_sync ? beside(scatter, backward, c.share.stall) + scatter / units : 0.0);
+    const double each = forward.beside(micros * gather) + backward.beside(micros * ((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter)));
+    return each + micros * sticks_out + (j.sharding.no_sync ? backward.beside(scatter, backward.left / micros) + scatter / units : 0.0);
   }
   if (deepspeed && z.cuts(sharded_state::gradients)) {
     const double scatter = gather_seconds(f, all, reduced);
     const bool overlaps = chosen(j.sharding.overlap_comm, false);
-    return micros * (overlaps ? beside(scatter, backward, c.share.stall) : scatter) + gather_seconds(f, all, gathered);
+    return (overlaps ? backward.beside(micros * scatter) : micros * scatter) + gather_seconds(f, all, gathered);
   }
   if (deepspeed || z.distributes_optimizer()) {
     // Reduced once, behind the last backward or after it; shards of the updated parameters are gathered.
     double scatter = reduce_seconds(f, all, reduced);
     if (!deepspeed) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
-    if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
-    if (j.framework.communication.overlaps_parameters) gather = beside(gather, forward, c.share.stall);
+    if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = backward.beside(scatter, one_backward);
+    if (j.framework.communication.overlaps_parameters) gather = forward.beside(gather, one_forward);
     return scatter + gather;
   }
   const double reduce = reduce_seconds(f, all, reduced);
   const bool overlaps = j.framework.modules.eager() || j.framework.modules.nanotron() || j.framework.communication.overlaps_gradients;  // DDP's buckets
-  return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
+  return overlaps ? backward.beside(reduce, one_backward) : reduce;
 }
 
 /// The first and the last stage add up their gradients of a table that is embedding and head (Shoeybi et al. 2019, appendix A.1; Megatron-LM
@@ -116,8 +126,8 @@ constexpr double tied_seconds(const cost_scene& c, const fabric& links) {
   return reduce_seconds(links, {2, apart < links.domain ? 1 : apart}, table);
 }
 
-/// PCIe, and the update on the processor.
-constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, double compute) {
+/// PCIe, and the update on the processor. `compute`: what data parallelism has left.
+constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, cover compute) {
   const auto& s = *c.job;
   const auto& o = s.source->offload;
   const auto& d = s.source->hardware;
@@ -132,10 +142,10 @@ constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, 
   if (s.optimizer.on_host) r += 2 * n.trained / static_cast<double>(s.shards.optimizer) * product(s.optimizer.moments, s.optimizer.state.width()) / c.on.pcie;
   if (const auto at = place_of_parameters(*s.source); at != place::on_gpu) {
     const double rate = at == place::on_nvme ? c.share.nvme / static_cast<double>(d.gpus_per_node) : c.on.pcie;
-    r += beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate, compute, c.share.stall);
+    r += compute.beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate);
   }
   if (o.activations != place::on_gpu)
-    r += beside(micros * 2 * static_cast<double>(c.layer.stream_tokens()) * product(s.model.hidden, s.model.layers) * width / c.on.pcie, compute, c.share.stall);
+    r += compute.beside(micros * 2 * static_cast<double>(c.layer.stream_tokens()) * product(s.model.hidden, s.model.layers) * width / c.on.pcie);
   return r;
 }
 
