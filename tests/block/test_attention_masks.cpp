@@ -59,20 +59,45 @@ TEST_CASE("layers behind a window keep what is added to their scores") {
   CHECK(peak(flash) == peak(causal));
 }
 
+TEST_CASE("a hundred and more layers behind windows of no even order") {
+  auto j = windowed(16, 70);
+  j.model.layers = 200;
+  auto causal = j;
+  causal.model.sliding_window = 0;
+  CHECK(peak(j) == peak(causal) + 130 * of_layer);
+}
+
+// The model's mask of 8 samples stands beside what a layer makes of it and its keys and values of 4 heads instead of 2; where layers differ, two masks do.
+TEST_CASE("an evaluation makes the masks of its own samples") {
+  const auto tallest = [](std::int64_t window, std::int64_t full_layers, bool padded) {
+    auto j = windowed(window, full_layers);
+    j.model.ffn = 65'536;
+    j.batch.padded = padded;
+    j.evaluation = {.batch = 8, .loss_only = true};
+    const auto r = estimate(j);
+    return r.ranks[0][phase::evaluate].count();
+  };
+  const auto plain = tallest(0, 0, false);
+  constexpr std::int64_t in_a_layer = 4 * of_layer;
+  CHECK(tallest(16, 0, false) == plain + 8 * pairs + in_a_layer);
+  CHECK(tallest(0, 0, true) == plain + 8 * pairs + in_a_layer);
+  CHECK(tallest(16, 2, true) == plain + 2 * 8 * pairs + in_a_layer);
+}
+
 TEST_CASE("padding masks all layers") {
   auto causal = windowed(0, 0), near = windowed(16, 2);
   const auto plain = peak(causal);
   causal.batch.padded = near.batch.padded = true;
   CHECK(peak(causal) == plain + 12 * of_layer);
   CHECK(peak(near) == plain + 12 * of_layer);
-  // One mask for each kind of layer; without padding all samples share one.
+  // One mask of each sample for each kind of layer, whether padded or not.
   CHECK(masks(causal) == 2 * pairs);
   CHECK(masks(near) == 2 * 2 * pairs);
   near.model.full_layers = 0;
   CHECK(masks(near) == 2 * pairs);
   near.batch.padded = false;
-  CHECK(masks(near) == pairs);
-  CHECK(masks(windowed(16, 2)) == pairs);
+  CHECK(masks(near) == 2 * pairs);
+  CHECK(masks(windowed(16, 2)) == 2 * pairs);
   CHECK(masks(windowed(0, 0)) == 0);
 }
 
@@ -80,7 +105,7 @@ TEST_CASE("before 2025 all layers read one mask in the model's format") {
   auto j = windowed(16, 0), causal = windowed(0, 0);
   j.framework.date = causal.framework.date = 202410;
   constexpr std::int64_t repeated = 2 * tokens * 2 * 16 * 2;  // keys and values, for there is a mask
-  CHECK(peak(j) == peak(causal) + 12 * repeated + 2 * pairs);
+  CHECK(peak(j) == peak(causal) + 12 * repeated + 2 * 2 * pairs);
 }
 
 // ModernBERT's local_attention is both sides together: layers 0, 3, … see all, those between reach 64 tokens to either side.

@@ -33,16 +33,16 @@ constexpr bool boolean_masks(const scene& s) { return s.habits->date >= 202501; 
 /// … or autocast makes a copy of it in the compute format.
 constexpr bool masks_each_call(const scene& s) { return boolean_masks(s) || (s.habits->attention.masks_windows && s.autocast && s.residual_width != s.width); }
 
-/// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions. Without padding all samples
-/// share one (expand).
+/// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions; of every sample, since
+/// collators hand over an attention_mask of ones, too (masking_utils.py sdpa_mask, padding_mask_function).
 constexpr bytes model_masks(const scene& s) {
   const auto& m = *s.model;
   if (!s.habits->attention.masks_windows || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
   const bool windows = masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
   const bool all = masks_all(s, m);
   const std::int64_t masks = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
-  const auto pairs = checked::mul(s.sequence, s.sequence);
-  return bytes{checked::mul(checked::mul(masks, all ? checked::mul(s.samples, pairs) : pairs), boolean_masks(s) ? 1 : s.residual_width)};
+  const auto pairs = checked::mul(s.samples, checked::mul(s.sequence, s.sequence));
+  return bytes{checked::mul(checked::mul(masks, pairs), boolean_masks(s) ? 1 : s.residual_width)};
 }
 
 }  // namespace headroom::ops

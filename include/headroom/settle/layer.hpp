@@ -87,7 +87,8 @@ constexpr void settle_widths(settled_job& r) {
   auto& s = r.layer;
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
-  s.copies_for_softmax = s.host || p.compute != formats::fp16;
+  // T5 before transformers 5.16 makes its scores fp32 itself (modeling_t5.py, softmax(scores.float(), dim=-1)).
+  s.copies_for_softmax = s.host || p.compute != formats::fp16 || j.model.position == position_kind::relative;
   s.autocast = p.autocast;
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = multiplies_narrow(p);

@@ -16,11 +16,11 @@ constexpr layer_pattern alternating(const shape& m) {
     for (std::int64_t i = 0; i < m.global_every && i < m.layers; ++i) r.add(i == 0 ? far : near);
     return r;
   }
-  const auto every = m.layers / m.full_layers;
+  const auto every = m.layers / m.full_layers, common = checked::gcd(m.layers, m.full_layers);
   const bool even = m.layers / every == m.full_layers;
-  const auto listed = even ? every : m.layers;
+  const auto listed = even ? every : m.layers / common, seen = m.full_layers / common;
   for (std::int64_t i = 0; i < listed; ++i) {
-    const bool sees_all = even ? i + 1 == every : checked::mul(i + 1, m.full_layers) / m.layers > checked::mul(i, m.full_layers) / m.layers;
+    const bool sees_all = even ? i + 1 == every : checked::mul(i + 1, seen) / listed > checked::mul(i, seen) / listed;
     r.add(sees_all ? far : near);
   }
   return r;

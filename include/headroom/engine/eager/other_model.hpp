@@ -63,7 +63,7 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
   r.layers = max(r.layers, stays + with_made([&] { return patches ? patch_embedding(sc, nothing) : embedding(sc, nothing); }, tallest));
   const step_facts f(s, sc, st, w, all);
-  stays += 2 * f.angles + f.bias;
+  stays += 2 * f.angles + f.bias + f.shared.kept + f.shared.in_forward;
   with_runs(s, sc, all, [&](layer_runs runs) {
     cut_layers(runs, s, sc, all, false);
     for (std::size_t i = 0; i < runs.size; ++i) {
