@@ -168,6 +168,24 @@ TEST_CASE("the update: each byte once") {
   same(cost(j, host).offload.value, all / 8 * 36 * 8 / 1e11);
 }
 
+// Wang et al. 2023 (ZeRO++), table 1: of its three transfers of the model's size hpZ leaves two between nodes. In the first forward weights come from all ranks;
+// backwards and later forwards gather within a node, until the update.
+TEST_CASE("a second copy of the parameters within a node") {
+  const double all = layers * (matrices + 2 * h) + 2 * head + h, network = 0.5 * 1.25e8 * 400 / 8 * 8;  // a ring of four nodes: all eight GPUs' shares
+  const auto sent = [&](std::int64_t partition, std::int64_t accumulation) {
+    auto j = megatron();
+    j.framework = frameworks::deepspeed, j.sharding = zero(3), j.batch.accumulation = accumulation;
+    j.sharding.zero_hpz_partition_size = partition;
+    j.parallel.data = 32, j.hardware.gpus_per_node = 8, j.hardware.nodes = 4, j.hardware.network_gbit = 400;
+    return cost(j, only(&rates::network)).data_parallel.value;
+  };
+  const double once = 31 / 32.0 * 2 * all / network, first = 1 / 9.0;  // of nine units one gather and one scatter are beside nothing
+  same(sent(1, 1), (3 + 2 * first) * once);
+  same(sent(8, 1), (2 + 2 * first) * once);
+  same(sent(1, 6), 6 * (3 + 2 * first) * once);
+  same(sent(8, 6), (6 + 1 + (6 + 1) * first) * once);  // six scatters, and one gather
+}
+
 // Compute hides each second of traffic once: of parameters that are gathered (three times a micro-batch, and the first gather and the last scatter of nine units
 // beside nothing) and read from NVMe twice, what the compute does not cover is waited for.
 TEST_CASE("what hid one transfer hides no other") {

@@ -90,10 +90,21 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   if (z.gathers_units() || (deepspeed && z.cuts(sharded_state::weights))) {
     const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
-    const double gather = gather_seconds(f, shards, gathered);
+    double gather = gather_seconds(f, shards, gathered), back = again ? gather : 0.0;  // the mean of all forwards, and a backward's
+    if (s.shards.secondary > 1) {
+      // ZeRO++ hpZ (Wang et al. 2023, section 3.2): a parameter is gathered from the second copy, within its partition, from when the first forward has made
+      // it until the update makes it invalid; frozen ones stay valid (deepspeed runtime/zero/partition_parameters.py _all_gather_dtype,
+      // use_secondary_tensor; stage3.py invalidate_secondary_tensor).
+      const rank_group near{s.shards.secondary, c.layer.tensor};
+      const double trained = n.trained < n.all ? n.trained / n.all : 1.0;
+      const double later = gather_seconds(f, near, gathered);
+      const double first = (trained > 0 ? gather_seconds(f, shards, trained * gathered) : 0.0) + (trained < 1 ? gather_seconds(f, near, (1 - trained) * gathered) : 0.0);
+      gather = (first + (micros - 1) * later) / micros;
+      back = again ? later : 0.0;
+    }
     // Nothing hides the first unit's gather and the last one's scatter.
     const double units = static_cast<double>(s.model.layers + 1), sticks_out = (gather + (j.sharding.no_sync ? 0.0 : scatter)) / units;
-    const double each = forward.beside(micros * gather) + backward.beside(micros * ((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter)));
+    const double each = forward.beside(micros * gather) + backward.beside(micros * (back + (j.sharding.no_sync ? 0.0 : scatter)));
     return each + micros * sticks_out + (j.sharding.no_sync ? backward.beside(scatter, backward.left / micros) + scatter / units : 0.0);
   }
   if (deepspeed && z.cuts(sharded_state::gradients)) {
