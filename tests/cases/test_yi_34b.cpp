@@ -84,11 +84,14 @@ TEST_CASE("Yi-34B: the ways out, and what does not help") {
   const auto recomputed = device_of(j);
   j.offload.optimizer = place::on_cpu;
   CHECK(device_of(j) < recomputed - 24_GiB);
-  // ZeRO-2 with both fits beside its 64 GiB of weights only where attention is one kernel and segments expand.
+  // ZeRO-2 with both, and a buffer of the embedding's size on the GPU (0.85 GiB), fits beside its 64 GiB of weights only where attention is one
+  // kernel, segments expand and buckets are small.
   j.sharding = zero(2);
   CHECK(estimate(j).may_fit());
   CHECK_FALSE(decided{}(j));
   j.environment.expandable_segments = choice::yes;
+  CHECK_FALSE(decided{}(j));
+  j.sharding.reduce_bucket_size = 100'000'000;
   CHECK(decided{}(j));
   j.attention = attention::eager;
   CHECK_FALSE(decided{}(j));

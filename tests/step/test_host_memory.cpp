@@ -41,11 +41,28 @@ TEST_CASE("ZeRO 1 and 2: the update on the processor") {
   for (const std::int64_t stage : {1, 2}) {
     auto j = llama(frameworks::deepspeed, zero(stage), place::on_cpu, place::on_gpu);
     const auto table = 2 * vocab * h;
-    check(j, 2 * pinned(4 * part) + pinned(2 * part), 8 * part + table, 2 * all);
+    check(j, 2 * pinned(4 * part) + pinned(2 * part) + pinned(table), 8 * part, 2 * all);
     j.batch.accumulation = 4;
-    check(j, 2 * pinned(4 * part) + pinned(2 * part), 8 * part + 2 * part + table, 2 * all);
+    check(j, 2 * pinned(4 * part) + pinned(2 * part) + pinned(table), 8 * part + 2 * part, 2 * all);
     j.offload.pin_memory = false;
     check(j, 0, (4 + 4 + 2 + 8 + 2) * part + table, 2 * all);
+  }
+}
+
+// stage_1_and_2.py __init__: temp_grad_buffer_for_gpu_offload, in the parameters' format, of the largest tensor that trains, from then on.
+TEST_CASE("ZeRO 1 and 2: a buffer on the GPU stands for the whole run where the update is on the processor") {
+  for (const std::int64_t stage : {1, 2}) {
+    auto j = llama(frameworks::deepspeed, zero(stage), place::on_cpu, place::on_gpu);
+    j.sharding.reduce_bucket_size = 1'000'000;
+    const auto buffers = [&](phase at) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(at)][row::communication_buffers].count(); };
+    CHECK(buffers(phase::load) == 2 * vocab * h);
+    CHECK(buffers(phase::forward) == 2 * vocab * h);
+    CHECK(buffers(phase::backward) == 2 * vocab * h + 2 * 1'000'000);
+    CHECK(buffers(phase::save) == 2 * vocab * h);
+    j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+    CHECK(buffers(phase::forward) == 2 * 8 * f);  // of an adapter's matrices, the largest
+    j.offload.optimizer = place::on_gpu;
+    CHECK(buffers(phase::forward) == 0);
   }
 }
 

@@ -60,10 +60,12 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
     const auto flat = share(st.trained, g, s.shards.optimizer);
     const auto wide = p.master.present() && g < p.master.width() ? share(st.trained, p.master.width(), s.shards.optimizer) : bytes{0};
     const bool on_gpu = j.offload.optimizer == place::on_gpu;
-    w.step = moment(row::temporaries, on_gpu ? flat + wide : share(st.largest, e));
     if (on_gpu) {
+      w.step = moment(row::temporaries, flat + wide);
       w.flat_gradients = flat;
       w.wide_gradients = wide;
+    } else {  // temp_grad_buffer_for_gpu_offload: made with the optimizer, for good
+      w.always = moment(row::communication_buffers, share(st.largest_to_train, e));
     }
     // The updated partitions come back in pieces of the all-gather bucket.
     const auto gathered = share(parameters{smaller(z.allgather_bucket, st.trained.count())}, e);

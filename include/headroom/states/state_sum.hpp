@@ -36,6 +36,7 @@ struct state_bytes {
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
   parameters largest{};            ///< the largest weight tensor
   parameters largest_adapter{};    ///< the largest matrix of an adapter
+  parameters largest_to_train{};   ///< the largest tensor that trains
   bytes frozen_extra{};            ///< metadata of quantised weights, where it does not go where they go
   bytes pinned{};                  ///< of shards in host memory and of their gradients, each tensor rounded up as the caching host allocator does
 };
@@ -85,6 +86,7 @@ class state_sum {
     }
     const parameters all{checked::mul(whole, copies)};
     r.trained += all;
+    r.largest_to_train = max(r.largest_to_train, parameters{whole});
     if (adapter) {
       r.adapters += all;
       r.largest_adapter = max(r.largest_adapter, parameters{whole});
