@@ -186,6 +186,27 @@ TEST_CASE("a second copy of the parameters within a node") {
   same(sent(8, 6), (6 + 1 + (6 + 1) * first) * once);  // six scatters, and one gather
 }
 
+// core/pipeline_parallel/fine_grained_activation_offload.py: what the named modules save goes over PCIe and comes back: of a fused kernel and the projection
+// behind it q, k, v and the result, of the layers that lie on a stage.
+TEST_CASE("what modules save goes to host memory and comes back, of a stage's own layers") {
+  auto pcie = none();
+  pcie.network = 0.5;
+  for (const std::int64_t stages : {1, 2, 4}) {
+    auto j = megatron();
+    j.attention = attention::te;
+    j.parallel.pipeline = stages, j.hardware.gpus_per_node = stages, j.batch.accumulation = 8;
+    j.offload.activations = place::on_cpu;
+    const auto moved = [&](auto... modules) {
+      j.framework.checkpointing.offloaded_modules = ((std::uint32_t{1} << static_cast<int>(modules)) | ...);
+      return cost(j, pcie).offload.value * (0.5 * 63e9);
+    };
+    using enum offload_module;
+    const double kept = 2.0 * b * s * (2 * h + 2 * kv), of_stage = 8 * 2 * 8.0 / static_cast<double>(stages);
+    CHECK(moved(core_attn, attn_proj) == doctest::Approx(of_stage * kept).epsilon(1e-3));
+    CHECK(moved(core_attn, attn_proj, mlp_norm) == doctest::Approx(of_stage * kept).epsilon(1e-3));  // a dense layer's norm is part of its first linear layer
+  }
+}
+
 // Compute hides each second of traffic once: of parameters that are gathered (three times a micro-batch, and the first gather and the last scatter of nine units
 // beside nothing) and read from NVMe twice, what the compute does not cover is waited for.
 TEST_CASE("what hid one transfer hides no other") {

@@ -86,7 +86,7 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
 constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
   const auto& l = c.layer;
   if (!l.drops.hidden.positive()) return t;
-  return {t.bytes - 2 * product(l.stream_tokens(), c.job->model.hidden, l.width), t.operations - 1};
+  return {t.bytes - 2 * product(l.stream_tokens(), c.job->model.hidden, l.width), t.operations - 1, t.away};
 }
 constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
@@ -155,6 +155,8 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_context_parallel(t, c);
   if (kind.sparse()) add_expert_parallel(t, c);
   settle_recompute(t, c, kind.sparse());
+  // Of layers that are computed again, their input goes; of modules that are named, what they save (traffic_of).
+  if (c.job->source->offload.activations != place::on_gpu && c.layer.offloaded_modules == 0) t.forward.away = product(c.layer.stream_tokens(), c.job->model.hidden, c.layer.width);
   if (c.flow < 1) [[unlikely]] {  // a layer is the mean of all
     t.backward.scale(c.flow);
     t.again.scale(c.flow);

@@ -20,11 +20,12 @@ struct pass_seconds {
   double communication{};  ///< that the direction waits for: tensor, expert and context parallelism
   double gaps{};           ///< of the device between kernels: they start and drain one after the other
   double host{};           ///< of a processor core that starts all of it
+  double away{};           ///< no seconds: bytes of what is saved that go to host memory
   [[nodiscard]] constexpr double device() const { return matmul + attention + memory + communication + gaps; }
   [[nodiscard]] constexpr double total() const { return device() > host ? device() : host; }
   constexpr void add(const pass_seconds& o, double times = 1) {
     matmul += times * o.matmul, weights += times * o.weights, attention += times * o.attention, memory += times * o.memory;
-    communication += times * o.communication, gaps += times * o.gaps, host += times * o.host;
+    communication += times * o.communication, gaps += times * o.gaps, host += times * o.host, away += times * o.away;
   }
   constexpr void scale(double by) {
     const auto once = *this;
@@ -72,16 +73,19 @@ constexpr double trained_share(const job& j, const module_set& trained, const we
 struct traffic {
   double bytes{};
   double operations{};
+  double away{};           ///< bytes that go to host memory, and come back
 };
 constexpr traffic traffic_of(const program& p) {
   traffic t{.operations = static_cast<double>(p.operations())};
   const auto add = [&](const auto& o) { t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count()); };
   for (std::size_t i = 0; i < p.operations(); ++i) p.near() ? add(p.at<near_set>(i)) : add(p.at<wide_set>(i));
+  if (p.offloaded() != 0) [[unlikely]] t.away = static_cast<double>((p.sum(p.offloaded() & ~p.recomputed()) + p.doubled()).count());
   return t;
 }
 constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
   const double once = moved.bytes / c.on.memory;
   t.forward.memory += once;
+  t.forward.away += moved.away;
   t.backward.memory += c.share.backward_traffic * once;
   t.forward.gaps += moved.operations * c.share.gap;
   t.backward.gaps += 2 * moved.operations * c.share.gap;

@@ -137,8 +137,8 @@ constexpr double tied_seconds(const cost_scene& c, const fabric& links) {
   return reduce_seconds(links, {2, apart < links.domain ? 1 : apart}, table);
 }
 
-/// PCIe, and the update on the processor. `compute`: what data parallelism has left.
-constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, cover compute) {
+/// PCIe, and the update on the processor. `away`: bytes that a micro-batch of the stage keeps in host memory. `compute`: what data parallelism has left.
+constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, double away, cover compute) {
   const auto& s = *c.job;
   const auto& o = s.source->offload;
   const auto& d = s.source->hardware;
@@ -155,9 +155,7 @@ constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, 
     const double rate = at == place::on_nvme ? c.share.nvme / static_cast<double>(d.gpus_per_node) : c.on.pcie;
     r += compute.beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate);
   }
-  if (o.activations != place::on_gpu)
-    r += compute.beside(micros * 2 * static_cast<double>(c.layer.stream_tokens()) * product(s.model.hidden, s.model.layers) * width / c.on.pcie);
-  return r;
+  return r + compute.beside(micros * 2 * away / c.on.pcie);
 }
 
 }  // namespace headroom::detail
