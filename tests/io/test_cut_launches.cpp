@@ -59,6 +59,9 @@ TEST_CASE("arguments behind a line that ends its command are not lost") {
               "run.sh:2: \"--max_prompt_length\" begins a command of its own"));
   CHECK(refusal_of({script(begin + " \\\n  --gradient_checkpointing True\n")}).empty());
   CHECK(job_of({script(begin + "\n  --run_name x --logging_steps 5\n")}).batch.micro == 4);  // what was cut off changes nothing
+  // The first line that is cut off changes nothing, and the next one does.
+  CHECK(holds(refusal_of({script(begin + "\n  --logging_steps 1\n  --block_size 4096 --gradient_checkpointing True\n")}), "run.sh:2: \"--logging_steps\" begins a command of its own"));
+  CHECK(refusal_of({script(begin + "\n  --logging_steps 1\n  --run_name x\n")}).empty());
   CHECK(refusal_of({script(begin + "\n# --gradient_checkpointing True\necho done\n")}).empty());
   CHECK(refusal_of({script("ARGS=\"\n--gradient_checkpointing True\n\"\n" + begin + " $ARGS\n")}).empty());
   // Of two launches the one that is meant is asked for first (transformers docs/source/en/perf_hardware.md).

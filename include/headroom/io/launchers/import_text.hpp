@@ -30,15 +30,19 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
     if (!c.words.empty()) check(c);
   if (const auto* other = other_program_in(text)) refuse_other_program(*other, source);
 }
-/// A command that is a launch's last arguments alone: the line before it has no backslash, or is a comment, which ends a command. Null where there is none.
-inline const shell_command* cut_from(const std::vector<shell_command>& all, const std::vector<const shell_command*>& starts, const shell_command*& launch) {
+/// Commands behind a launch that are its last arguments alone, as one: the line before each has no backslash, or is a comment, which ends a command. Without
+/// words where there are none.
+inline shell_command cut_from(const std::vector<shell_command>& all, const std::vector<const shell_command*>& starts, const shell_command*& launch) {
+  const auto arguments_alone = [&](std::size_t i) { return i < all.size() && !all[i].words.empty() && all[i].words[0].text.starts_with("--") && all[i].words[0].text.size() > 2; };
   for (std::size_t i = 1; i < all.size(); ++i) {
-    const auto& w = all[i].words;
-    if (w.empty() || !w[0].text.starts_with("--") || w[0].text.size() < 3 || all[i - 1].words.empty()) continue;
+    if (!arguments_alone(i) || all[i - 1].words.empty()) continue;
     launch = &all[i - 1];
-    if (std::any_of(starts.begin(), starts.end(), [&](const auto* c) { return c == launch || c == &all[i]; })) return &all[i];
+    if (std::none_of(starts.begin(), starts.end(), [&](const auto* c) { return c == launch || c == &all[i]; })) continue;
+    auto cut = all[i];
+    while (arguments_alone(++i)) cut.words.insert(cut.words.end(), all[i].words.begin(), all[i].words.end());
+    return cut;
   }
-  return nullptr;
+  return {};
 }
 /// What a draft's job is, and what is asked for: what follows from arguments, not they themselves.
 inline draft said_by(const draft& d) {
@@ -123,9 +127,9 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
   const shell_command* cut = nullptr;
-  const auto* rest = detail::cut_from(script.commands, starts, cut);
-  const auto with_it = [&](const shell_command* c) { return c == rest || c->words[0].line == cut->words[0].line; };  // of several launches the line is asked for first
-  if (rest != nullptr && std::all_of(starts.begin(), starts.end(), with_it)) detail::check_cut(d, launch, *cut, *rest, source);
+  const auto rest = detail::cut_from(script.commands, starts, cut);
+  const auto with_it = [&](const shell_command* c) { return c->words[0].line == cut->words[0].line || c->words[0].line == rest.words[0].line; };  // of several launches the line is asked for first
+  if (!rest.words.empty() && std::all_of(starts.begin(), starts.end(), with_it)) detail::check_cut(d, launch, *cut, rest, source);
   if (starts.size() == 1)
     launch.read(*starts[0]);
   else
