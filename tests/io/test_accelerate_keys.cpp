@@ -44,6 +44,10 @@ TEST_CASE("accelerate: each key alone") {
 TEST_CASE("accelerate: each version of FSDP has its own key for when weights are freed") {
   const std::string wrap = "TRANSFORMER_BASED_WRAP";
   // FSDP_SHARDING_STRATEGY is always in the environment, so that FSDP1 never looks further (utils/launch.py, utils/dataclasses.py).
+  // A tower's class alone; the language model's beside it is a unit.
+  for (const auto* tower : {"Qwen2VLVisionBlock", "SiglipEncoderLayer", "CLIPEncoderLayer"})
+    CHECK_THROWS_WITH_AS(import(fsdp({{"fsdp_auto_wrap_policy", wrap}, {"fsdp_transformer_layer_cls_to_wrap", tower}})), doctest::Contains("is a layer of a tower"), job_error);
+  CHECK(import(fsdp({{"fsdp_auto_wrap_policy", wrap}, {"fsdp_transformer_layer_cls_to_wrap", "Qwen2VLDecoderLayer, Qwen2VLVisionBlock"}})).sharding.stage == 3);
   CHECK(import(fsdp({{"fsdp_auto_wrap_policy", wrap}, {"fsdp_reshard_after_forward", false}})).sharding.stage == 3);
   CHECK(import(fsdp({{"fsdp_auto_wrap_policy", wrap}, {"fsdp_reshard_after_forward", "SHARD_GRAD_OP"}})).sharding.stage == 2);
   CHECK(import(fsdp({{"fsdp_auto_wrap_policy", wrap}, {"fsdp_reshard_after_forward", true}, {"fsdp_sharding_strategy", "SHARD_GRAD_OP"}})).sharding.stage == 2);

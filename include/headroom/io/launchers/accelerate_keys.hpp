@@ -3,6 +3,7 @@
 // (accelerate/commands/config/config_args.py, cluster.py, utils/launch.py, utils/dataclasses.py; 2026-07, and names since 2021).
 #pragma once
 
+#include <headroom/io/syntax/json_value.hpp>
 #include <headroom/io/syntax/passed_keys.hpp>
 
 #include <array>
@@ -40,5 +41,13 @@ inline constexpr auto accelerate_passed = std::to_array<passed_key>({
     {"dynamo_config.dynamo_use_regional_compilation", "false"},
 });
 // clang-format on
+
+/// Refuses a single class of layers to wrap that is a tower's: the language model's layers are then gathered with the root, all at once (accelerate
+/// utils/fsdp_utils.py, fsdp2_prepare_auto_wrap_policy; transformers modeling_qwen2_vl.py, modeling_siglip.py, modeling_clip.py, modeling_pixtral.py).
+inline void refuse_tower_class(const std::string& place, std::string_view name) {
+  for (const std::string_view tower : {"Vision", "Siglip", "CLIP", "Pixtral", "ViT", "Dinov2", "Audio"})
+    if (name.find(tower) != name.npos && name.find(',') == name.npos)
+      fail("headroom: " + place + ": " + std::string{name} + " is a layer of a tower, and the language model's layers are gathered all at once beside it, which is not modelled by this version: name the language model's layer (as Qwen2VLDecoderLayer)");
+}
 
 }  // namespace headroom::io::detail

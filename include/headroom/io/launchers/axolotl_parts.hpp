@@ -2,6 +2,7 @@
 // Parts of axolotl's configuration that have a form of their own: the targets of adapters, FSDP, and the command that starts it.
 #pragma once
 
+#include <headroom/io/launchers/accelerate_keys.hpp>
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/axolotl_keys.hpp>
 #include <headroom/io/launchers/named_values.hpp>
@@ -84,6 +85,7 @@ inline json_value axolotl_fsdp(draft& d, const document& from, const json_value&
   const auto layer = to.value("transformer_layer_cls_to_wrap", json_value(""));
   to.erase("transformer_layer_cls_to_wrap");
   const auto text = layer.is_string() ? layer.get<std::string>() : std::string{","};
+  refuse_tower_class(from.place("fsdp_config"), text);
   if (!text.empty() && (text.find(',') != std::string::npos || !(text.ends_with("Layer") || text.ends_with("Block")) || text.ends_with("MoeBlock")))
     d.unmodelled_key("fsdp_config.transformer_layer_cls_to_wrap", layer, from.place("fsdp_config"));
   to["version"] = second == 2 ? 2 : 1;

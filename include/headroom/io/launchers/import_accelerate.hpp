@@ -138,6 +138,7 @@ class accelerate_config {
     if (wrap.empty()) fail("headroom: " + at("fsdp_config") + ": without fsdp_auto_wrap_policy the whole model is one unit (NO_WRAP), which is not modelled by this version: a unit is a layer (TRANSFORMER_BASED_WRAP)");
     if (wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + k.at("fsdp_auto_wrap_policy") + " " + wrap + " is not modelled by this version: a unit is a layer");
     const auto layer = word(k, "fsdp_transformer_layer_cls_to_wrap", "");
+    refuse_tower_class(at(k.at("fsdp_transformer_layer_cls_to_wrap")), layer);
     if (!layer.empty() && !wraps_layers(layer))
       d_->unmodelled_key(k.at("fsdp_transformer_layer_cls_to_wrap"), layer, at(k.at("fsdp_transformer_layer_cls_to_wrap")));
     const auto* ahead = stated(k, "fsdp_backward_prefetch");
