@@ -115,6 +115,11 @@ TEST_CASE("patterns that name the embedding and the head, and Mixtral's old name
   CHECK(j.trainable.list[0].modules == module_set{module::embedding, module::head});
   CHECK(notes(mixtral + ends + old, "block_sparse_moe match nothing under transformers 5"));
   CHECK(yaml("base_model: meta-llama/Llama-3.1-8B\n" + some + "unfrozen_parameters: [^lm_head.weight$]\n").trainable.list[0].modules == module_set{module::head});
+  // A tied head has no name of its own: named_parameters() yields model.embed_tokens.weight once.
+  const std::string tied = "base_model: Qwen/Qwen2.5-0.5B\n" + some;
+  CHECK(holds(why(tied + "unfrozen_parameters: [^lm_head.weight$]\n"), "axo.yaml:5: no parameter has a name that these patterns match, and nothing trains"));
+  CHECK(yaml(tied + ends).trainable.list[0].modules == module_set{module::embedding});
+  CHECK(holds(why(tied + "unfrozen_parameters: {}\n"), "unfrozen_parameters must be a list of patterns"));
   CHECK(holds(why(mixtral + "unfrozen_parameters:\n" + old), "no parameter has a name that these patterns match"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + some + ends + old), "unfrozen_parameters = "));  // of Mixtral alone
   CHECK(holds(why(mixtral + ends + "  - model.layers.[0-9]+.mlp.gate\n"), "unfrozen_parameters = "));          // these do match
@@ -191,6 +196,10 @@ TEST_CASE("what is not modelled of models that see") {
   CHECK(holds(why(gemma + lora + of_text + second + wraps, {eight}), sees));
   CHECK(holds(why(gemma + "processor_type: AutoProcessor\n" + lora + of_text + second + wraps + named, {eight}), sees));
   CHECK(yaml(gemma + lora + of_text + off + second + wraps + named, {eight}).sharding.towers_in_root);
+  // A tower's class: the language model's layers would be gathered with the root.
+  const auto tower = [&](const std::string& name) { return why(gemma + lora + of_text + off + second + wraps + "  transformer_layer_cls_to_wrap: " + name + "\n", {eight}); };
+  CHECK(holds(tower("Qwen2VLVisionBlock"), "Qwen2VLVisionBlock is a layer of a tower"));
+  CHECK(holds(tower("SiglipEncoderLayer"), "name the language model's layer"));
   CHECK(holds(why(gemma + lora + of_text + "rl: dpo\n"), "axo.yaml:8: preferences and reward models of models that see"));
   CHECK(holds(why(gemma + "processor_type: AutoProcessor\nplugins: [axolotl.integrations.liger.LigerPlugin]\nliger_rms_norm: true\n" + lora + of_text), "axo.yaml:3: Liger's kernels in a tower"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nprocessor_type: AutoProcessor\n" + some), "axo.yaml:2: a processor is for models that see"));

@@ -18,6 +18,7 @@ class axolotl_sight {
     freezes_ = v.on("freeze_mm_modules");
     size_ = v.take("image_size");
     unfrozen_ = v.take("unfrozen_parameters");
+    if (unfrozen_ != nullptr && !unfrozen_->is_array()) wrong_value("unfrozen_parameters", "a list of patterns", *unfrozen_);
     if (unfrozen_ != nullptr && unfrozen_->empty()) unfrozen_ = nullptr;
     if (unfrozen_ != nullptr && a_->adapter) a_->refused("unfrozen_parameters", "axolotl freezes what these patterns do not name, adapters included, whose names begin with base_model: nothing trains");
     if (unfrozen_ != nullptr && *unfrozen_ != json_value::array({"model.language_model.*", "lm_head.*"})) read_names();
@@ -27,6 +28,11 @@ class axolotl_sight {
     const bool sees = m.vision.layers > 0;
     if (!sees && a_->processes) a_->refused("processor_type", "a processor is for models that see, and this one reads text alone");
     if (!sees && unfrozen_ != nullptr && ends_.empty()) a_->unmodelled("unfrozen_parameters");
+    // A head that is the embedding's matrix has that one name alone (torch nn/modules/module.py, named_parameters, remove_duplicate).
+    if (m.tied && !ends_.empty()) {
+      std::erase(ends_.get_ref<json_value::array_t&>(), json_value("lm_head"));
+      if (ends_.empty()) a_->refused("unfrozen_parameters", nothing_named);
+    }
     if (!ends_.empty()) a_->d->replace("trainable", json_value::array({{{"modules", ends_}}}), a_->v.place("unfrozen_parameters"));
     if (!sees) return;
     // Units are layers of the class that is named, the language model's; the tower is gathered with the rest (accelerate utils/fsdp_utils.py, fsdp2_prepare_auto_wrap_policy).
@@ -41,6 +47,8 @@ class axolotl_sight {
   }
 
  private:
+  static constexpr const char* nothing_named = "no parameter has a name that these patterns match, and nothing trains";
+
   /// Patterns that name the embedding and the head whole (utils/freeze.py, LayerNamePattern: a dot is a dot). Those for Mixtral's block_sparse_moe find
   /// nothing any more: transformers 5 calls it mlp (modeling_mixtral.py, MixtralDecoderLayer).
   void read_names() {
@@ -56,7 +64,7 @@ class axolotl_sight {
       else
         ends_.clear(), a_->unmodelled("unfrozen_parameters");
     });
-    if (ends_.empty()) a_->refused("unfrozen_parameters", "no parameter has a name that these patterns match, and nothing trains");
+    if (ends_.empty()) a_->refused("unfrozen_parameters", nothing_named);
     if (lost) a_->d->notes.push_back(a_->v.place("unfrozen_parameters") + ": patterns with block_sparse_moe match nothing under transformers 5, which calls it mlp: embedding and head alone train");
   }
   /// PEFT looks at every module's path, those of the tower too (tuners/tuners_utils.py check_target_module_exists): an expression for the language model's
