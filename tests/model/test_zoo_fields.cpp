@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Models known by name are, field for field, what their configurations say: a count alone does not see a window or a cap.
+#include <headroom/io/job/named_shape.hpp>
 #include <headroom/io/huggingface.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/model/zoo.hpp>
@@ -24,6 +25,8 @@ const std::map<std::string, json> left_out = {
     {"google/gemma-3-1b-pt", {{"sliding_window", 512}}},
     {"google/gemma-3-4b-pt", {{"text_config", {{"sliding_window", 1024}}}}},
     {"google/gemma-3-27b-pt", {{"text_config", {{"sliding_window", 1024}}}}},
+    {"bigcode/starcoder2-3b", {{"sliding_window", 4096}}},
+    {"bigcode/starcoder2-7b", {{"sliding_window", 4096}}},
     {"mistralai/Mistral-7B-v0.3", {{"sliding_window", nullptr}}},
     {"mistralai/Mistral-Large-Instruct-2407", {{"sliding_window", nullptr}}},
     {"Qwen/Qwen3-30B-A3B", {{"norm_topk_prob", true}}},
@@ -87,8 +90,8 @@ TEST_CASE("the zoo's models have every field that their configurations give them
 // layer of attention and MLP (or experts), a projection of two hidden states, and norms of 5 hidden states.
 TEST_CASE("models since 2025 have as many parameters as their files") {
   const auto total = [](const char* name) {
-    const shape* m = headroom::models::find(name);
-    REQUIRE(m != nullptr);
+    const auto m = headroom::io::shape_named(name);
+    REQUIRE(m.has_value());
     return headroom::count(*m).total.count();
   };
   const auto extra = [](std::int64_t h, std::int64_t heads, std::int64_t kv, std::int64_t feeds) {

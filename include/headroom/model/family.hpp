@@ -179,8 +179,14 @@ constexpr shape stablelm(name label, n layers, n hidden, n heads, n kv, n ffn, n
   return s;
 }
 
+/// Every layer sees so many positions back.
+constexpr shape behind_window(shape s, n window) {
+  s.sliding_window = window;
+  return s;
+}
+
 constexpr shape starcoder2(name label, n layers, n hidden, n heads, n kv, bool tied) {
-  auto s = gpt(label, layers, hidden, heads, 49152, 16384, tied);
+  auto s = behind_window(gpt(label, layers, hidden, heads, 49152, 16384, tied), 4096);
   s.kv_heads = kv;
   s.activation = activation_kind::gelu_pytorch_tanh;
   s.position = position_kind::rope;

@@ -69,8 +69,8 @@ inline constexpr auto published_others = std::to_array<published_model>({
     // starchat2-15b/sft (setup_chat_format makes a row for each word); teknium/OpenHermes-2.5-Mistral-7B config.json, as huggingface/candle has it
     // (candle-transformers/src/models/mistral.rs config_chat_ml).
     {"starchat2-15b|starchat2-15b-sft-v0.1|starchat2-15b-v0.1", 
-     R"({"activation":"gelu_pytorch_tanh","attention_bias":true,"ffn":24576,"heads":48,"hidden":6144,"kv_heads":4,"layers":40,"max_positions":16384,"mlp":"plain","mlp_bias":true,"norm":"layernorm","norm_bias":true,"output_bias":true,"vocab":49154})"},
-    {"openhermes-2.5-mistral-7b", R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"vocab":32002})"},
+     R"({"activation":"gelu_pytorch_tanh","attention_bias":true,"ffn":24576,"heads":48,"hidden":6144,"kv_heads":4,"layers":40,"max_positions":16384,"mlp":"plain","mlp_bias":true,"norm":"layernorm","norm_bias":true,"output_bias":true,"sliding_window":4096,"vocab":49154})"},
+    {"openhermes-2.5-mistral-7b", R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"sliding_window":4096,"vocab":32002})"},
     {"ministral-3-14b|ministral-3-14b-instruct-2512|ministral-3-14b-base-2512",
      R"({"ffn":16384,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"scaled_queries":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
 });

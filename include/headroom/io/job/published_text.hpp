@@ -77,7 +77,7 @@ inline constexpr auto published_text = std::to_array<published_model>({
     {"chatglm3-6b",
      R"({"attention_bias":true,"ffn":13696,"fused_gate_up":true,"fused_qkv":true,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":2,"layers":28,"rotary_fraction":0.5,"vocab":65024})"},
     {"ling-mini-2.0",
-     R"({"experts":{"active":8,"count":256,"ffn":512,"first_dense_layers":1,"shared":1,"shared_ffn":512},"ffn":5120,"fused_qkv":true,"head_dim":128,"heads":16,"hidden":2048,"kv_heads":4,"layers":20,"qk_norm":true,"vocab":157184})"},
+     R"({"experts":{"active":8,"count":256,"ffn":512,"first_dense_layers":1,"shared":1,"shared_ffn":512},"ffn":5120,"fused_qkv":true,"head_dim":128,"heads":16,"hidden":2048,"kv_heads":4,"layers":20,"qk_norm":true,"rotary_fraction":0.5,"vocab":157184})"},
     {"minicpm4.1-8b|minicpm4-8b",
      R"({"ffn":16384,"heads":32,"hidden":4096,"kv_heads":2,"layers":32,"vocab":73448})"},
     {"chatglm2-6b",
@@ -103,7 +103,7 @@ inline constexpr auto published_text = std::to_array<published_model>({
     {"orpheus-3b-0.1-pretrained|orpheus-3b-0.1-ft",
      R"({"ffn":8192,"head_dim":128,"heads":24,"hidden":3072,"kv_heads":8,"layers":28,"max_positions":131072,"tied":true,"vocab":156940})"},
     {"trinity-nano-preview|trinity-nano-base",
-     R"({"experts":{"active":8,"count":128,"ffn":256,"first_dense_layers":2,"fp32_weights":true,"plain_router":true,"router_bias":true,"shared":1,"shared_ffn":256},"ffn":3072,"fp32_norm":true,"full_layers":14,"gated_attention":true,"global":{"no_positions":true},"head_dim":128,"heads":8,"hidden":1024,"kv_heads":2,"layers":56,"max_positions":131072,"pattern":["attention","attention","attention","global-attention"],"post_norms":true,"qk_norm":true,"sliding_window":2048,"vocab":200192})"},
+     R"({"experts":{"active":8,"count":128,"ffn":256,"first_dense_layers":2,"fp32_weights":true,"plain_router":true,"router_bias":true,"shared":1,"shared_ffn":256},"ffn":3072,"fp32_norm":true,"gated_attention":true,"global":{"no_positions":true},"head_dim":128,"heads":8,"hidden":1024,"kv_heads":2,"layers":56,"max_positions":131072,"pattern":["attention","attention","attention","global-attention"],"post_norms":true,"qk_norm":true,"sliding_window":2048,"vocab":200192})"},
 });
 // clang-format on
 

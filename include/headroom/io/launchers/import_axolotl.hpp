@@ -91,7 +91,7 @@ class axolotl_config {
   /// _apply_sdpa_varlen_patch; torch since 2.10, and axolotl asks for 2.11).
   void check_varlen(const shape& m) const {
     const auto label = m.label.view();
-    const bool windowed = m.sliding_window > 0 || label.starts_with("mistral-7b") || label.starts_with("phi-3") || label.starts_with("starcoder2");  // shapes that leave out what flash attention needs no room for
+    const bool windowed = m.sliding_window > 0 || label.starts_with("phi-3");  // shapes that leave out what flash attention needs no room for
     if (a_.varlen && (m.head_width() > 256 || windowed || m.pattern.given())) d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
   }
   /// xformers' kernel keeps what flash attention does; keys and values that several heads share it is given a copy of for each
