@@ -90,7 +90,7 @@ void for_each_recipe(const job& of, const Visit& visit) {
           j.sharding = sharding;
           j.recompute = recompute;
           j.adapter = adapter;
-          visit(j);
+          if (!framework.sharding.no_others || framework.sharding.offers(sharding.kind)) visit(j);
         }
 }
 

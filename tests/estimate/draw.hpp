@@ -89,6 +89,7 @@ class jobs {
       case 3: j.sharding = fsdp1(dice_.pick({2, 3})); break;
       default: j.sharding = fsdp2(dice_.pick({2, 3})); break;
     }
+    if (j.framework.sharding.no_others && !j.framework.sharding.offers(j.sharding.kind)) j.sharding = j.framework.sharding.offers(sharding_kind::fsdp2) ? fsdp2() : fsdp1();
     if (dice_.pick({0, 0, 0, 1}) == 1) j.offload = {.optimizer = static_cast<place>(dice_.index(3)), .parameters = static_cast<place>(dice_.index(3))};
     j.batch = {.micro = dice_.pick({1, 2, 5}), .sequence = dice_.pick({1, 128, 1024}), .accumulation = dice_.pick({1, 1, 4}), .padded = dice_.flip()};
     switch (dice_.index(4)) {

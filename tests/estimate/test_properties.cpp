@@ -50,6 +50,7 @@ class jobs {
       case 3: j.sharding = fsdp1(); break;
       default: j.sharding = fsdp2(); break;
     }
+    if (j.framework.sharding.no_others && !j.framework.sharding.offers(j.sharding.kind)) j.sharding = fsdp1();
     j.batch = {.micro = dice_.pick({1, 2, 5}), .sequence = dice_.pick({1, 128, 1024}), .accumulation = dice_.pick({1, 1, 4})};
     if (dice_.flip()) j.recompute = headroom::recompute::full;
     j.attention = static_cast<attention>(dice_.pick({0, 1, 2, 3}));

@@ -108,7 +108,7 @@ bool readable(io::export_target target) {
 
 TEST_CASE("an export is the same job, or a refusal") {
   draw::jobs jobs{20261121};
-  draw::dice dice{20261122};
+  draw::dice dice{20261127};
   std::array<int, io::export_targets.size()> written{}, refused{};
   const int all = draw::watched(4000);
   for (int i = 0; i < all; ++i) {

@@ -19,7 +19,7 @@ inline constexpr profile fsdp_qlora{
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.keeps_input = true},
     .checkpointing = {.reentrant = true, .all_or_none = true},
-    .sharding = {.kinds = one_of(sharding_kind::ddp, sharding_kind::fsdp1), .wraps_adapters = true, .wraps_on_gpu = true},
+    .sharding = {.kinds = one_of(sharding_kind::ddp, sharding_kind::fsdp1), .no_others = true, .wraps_adapters = true, .wraps_on_gpu = true},
     .loading = {.on_host = false},
     .precision = precisions::bf16,
 };

@@ -19,7 +19,7 @@ inline constexpr profile litgpt_202310{
     .adapters = {.casts_input = false},
     .quantised = {.keeps_input = true, .dequantises = dequantisation::through_half, .with_head = true},
     .checkpointing = {.all_or_none = true},
-    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1)},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1), .no_others = true},
     .optimizer = {.foreach_copies = 2},
     .loading = {.unties_embeddings = true},
     .precision = precisions::bf16,

@@ -54,6 +54,7 @@ struct graph_profile {
 /// How parameters, gradients and states are divided over data-parallel ranks.
 struct sharding_profile {
   std::uint8_t kinds{0xFF};          ///< bit i: a search tries sharding_kind i; all where no launcher of its own limits them
+  bool no_others{};                  ///< its own program sets them up: another kind is another program, and refused
 
   // FSDP2.
   bool splits_root{};                ///< the embedding is one unit, final norm and head another; else both lie in the root's, which is unsharded

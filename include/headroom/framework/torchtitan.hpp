@@ -20,7 +20,7 @@ inline constexpr profile torchtitan_202404{
     .experts = {.gemm = expert_gemm::grouped_mm},
     .fp8 = {.quantises_in_linear = true},
     .loss = {.style = loss_style::whole_or_divided},
-    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .keeps_last_layer = true},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .no_others = true, .keeps_last_layer = true},
     .pipeline = {.split = layer_split::ends_least},
     .loading = {.on_host = false},
     .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},

@@ -9,7 +9,7 @@ namespace headroom::frameworks {
 /// Sources: torchtune modules/rms_norm.py, attention.py, position_embeddings.py, transformer.py (the model makes its logits fp32),
 /// recipes/full_finetune_single_device.py _loss_step (the logits go before backward), utils/_distributed.py lora_fsdp_wrap_policy at
 /// ff594c2 (2024-04-15); torchao dtypes/nf4tensor.py. No temporaries of a foreach update are counted: with them the 3B row with
-/// activation checkpointing of the README's table (1814feb) would take 32 GB instead of 26.7.
+/// activation checkpointing of the README's table (1814feb) would take 32 GB instead of 26.7. FSDP2 in recipes/dev since 71741dfa (2024-06-03), in all since 2024-09.
 inline constexpr profile torchtune_202401{
     .label = "torchtune",
     .date = 202401,
@@ -20,7 +20,7 @@ inline constexpr profile torchtune_202401{
     .loss = {.style = loss_style::chunked_in_loss, .chunks = 0},
     .quantised = {.dequantises = dequantisation::through_indices, .leaves_tied_head = true},
     .checkpointing = {.all_or_none = true},
-    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::fsdp1), .wraps_adapters = true, .wraps_on_gpu = true},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::fsdp1, sharding_kind::fsdp2), .no_others = true, .wraps_adapters = true, .wraps_on_gpu = true},
     .optimizer = {.foreach_copies = 0},
     .loading = {.on_host = true},
     .precision = precisions::bf16,

@@ -64,9 +64,20 @@ constexpr objection check_gpus(const job& j, const No& no) {
   return {};
 }
 
+/// Sharding that a framework's own program does not set up: torchtitan distributed/parallel_dims.py and models/*/infra/parallelize.py, torchtune
+/// recipes/*_distributed.py, litgpt finetune/*.py and pretrain.py, fsdp_qlora train.py. One process has none, whoever runs it.
+template <class No>
+constexpr objection check_offered(const job& j, const No& no) {
+  const auto& offered = j.framework.sharding;
+  if (!offered.no_others || j.sharding.kind == sharding_kind::none || offered.offers(j.sharding.kind)) return {};
+  return no("headroom: this framework's own program does not shard so; sharding.kind must be ddp or fsdp2 with torchtitan, fsdp1 or fsdp2 with torchtune before 2024-09 and fsdp2 since, "
+            "ddp or fsdp1 with litgpt and fsdp-qlora, or none; framework", j.framework.label);
+}
+
 template <class No>
 constexpr objection check_layout(const job& j, const No& no) {
   const auto& p = j.parallel;
+  if (const auto why = check_offered(j, no)) return why;
   if (!within(j.hardware.nodes, 1)) return no("headroom: hardware.nodes must be a whole number from 1 to 2^40", j.hardware.nodes);
   if (!within(j.hardware.gpus_per_node, 1)) return no("headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40", j.hardware.gpus_per_node);
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
