@@ -64,6 +64,11 @@ TEST_CASE("arguments behind a line that ends its command are not lost") {
   CHECK(refusal_of({script(begin + "\n  --logging_steps 1\n  --run_name x\n")}).empty());
   CHECK(refusal_of({script(begin + "\n# --gradient_checkpointing True\necho done\n")}).empty());
   CHECK(refusal_of({script("ARGS=\"\n--gradient_checkpointing True\n\"\n" + begin + " $ARGS\n")}).empty());
+  // key=value, which the shell takes for assignments or for commands.
+  const std::string factory = "llamafactory-cli train sft.yaml";
+  CHECK(holds(refusal_of({script(factory + " \\\n  per_device_train_batch_size=4\n  cutoff_len=8192\n"), factory_file}, eight), "run.sh:3: \"cutoff_len=8192\" begins a command of its own"));
+  CHECK(job_of({script(factory + " \\\n  per_device_train_batch_size=4\nstatus=$?\nCUTOFF_LEN=8192\ncutoff_length=1\n"), factory_file}, eight).batch.micro == 4);
+  CHECK(job_of({script(factory + "\necho done\ncutoff_len=8192\n"), factory_file}, eight).batch.micro == 1);
   // Of two launches the one that is meant is asked for first (transformers docs/source/en/perf_hardware.md).
   CHECK(holds(refusal_of({script(begin + "\n" + begin + " --do_train\n--gradient_checkpointing True\n")}), "2 trainings start in this file (lines 1, 2): say which with --line N"));
   CHECK(holds(refusal_of({script(begin + " && " + begin + " --bf16 True\n")}), "2 trainings start in this one line, and are not the same job: put each in a line of its own"));

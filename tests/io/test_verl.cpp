@@ -142,6 +142,8 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("actor_rollout_ref.rollout.multi_turn.enable=True"), "multi_turn.enable = true is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));
   CHECK(holds(refused("actor_rollout_ref.rollout.no_such_key=1"), "no_such_key is not known here"));
+  // A comment ends the command: the shell starts a program that is called as the pair is.
+  CHECK(holds(refused("\\\n  # of Hydra\n  actor_rollout_ref.actor.ppo_mini_batch_size=64 \\\n  data.max_response_length=8192"), "run.sh:3: \"actor_rollout_ref.actor.ppo_mini_batch_size=64\" begins a command of its own"));
   CHECK(holds(refusal_of({{"run.sh", "python3 -m recipe.dapo.main_dapo actor_rollout_ref.model.path=x\n"}}), "is for verl, which is not read by this version"));
 }
 

@@ -52,8 +52,8 @@ inline draft said_by(const draft& d) {
   r.trainer.reset();
   return r;
 }
-/// Errors: job_error where what was cut off a launch would make it another job.
-inline void check_cut(draft& d, launch& reader, const shell_command& c, const shell_command& rest, const std::string& source) {
+/// Errors: job_error where what was cut off a launch would make it another job. `assigned`: the rest may be the shell's own assignment, which the program cannot read.
+inline void check_cut(draft& d, launch& reader, const shell_command& c, const shell_command& rest, const std::string& source, bool assigned = false) {
   const auto before = d;
   bool same = false;
   auto whole = c;
@@ -65,11 +65,35 @@ inline void check_cut(draft& d, launch& reader, const shell_command& c, const sh
     reader.read(c);
     same = said_by(d) == meant;
   } catch (const headroom::error&) {
+    same = assigned;
   }
   d = before;
   if (!same)
     fail("headroom: " + source + ":" + std::to_string(rest.words[0].line) + ": " + in_quotes(rest.words[0].shown()) + " begins a command of its own, and is no argument of the launch in line " + std::to_string(c.words[0].line) +
          ": the line before it ends without a backslash, or is a comment; join them, or take the rest out");
+}
+/// The same of key=value behind a launch: to the shell a name with dots is a command, and one without them, as no variable of its own has in capitals, an assignment.
+inline void check_pairs(draft& d, launch& reader, const shell_script& script, const shell_command& c, const std::string& source) {
+  const auto dotted = [](const shell_word& w) {
+    const auto key = std::string_view{w.text}.substr(0, w.text.find('='));
+    return key.size() < w.text.size() && key.find_first_of(".+") != key.npos && key.find_first_of("/ -$") == key.npos;
+  };
+  const int last = c.words.back().line;
+  std::optional<int> end;
+  shell_command rest;
+  for (const auto& one : script.commands) {
+    if (one.words.empty() || one.words[0].line <= last || end) continue;
+    if (dotted(one.words[0]))
+      rest.words.insert(rest.words.end(), one.words.begin(), one.words.end());
+    else
+      end = one.words[0].line;
+  }
+  if (!rest.words.empty()) check_cut(d, reader, c, rest, source);
+  for (const auto& w : script.settings) {
+    if (w.line <= last || (end && w.line >= *end) || w.text[0] < 'a' || w.text[0] > 'z') continue;
+    rest.words = {w};
+    check_cut(d, reader, c, rest, source, true);
+  }
 }
 /// Several trainings that start in one file, of which one is meant. Those of a loop whose values change nothing of the job are one.
 [[noreturn]] inline void ask_which(std::span<const shell_command* const> starts, const std::string& source) {
@@ -130,6 +154,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
   const auto rest = detail::cut_from(script.commands, starts, cut);
   const auto with_it = [&](const shell_command* c) { return c->words[0].line == cut->words[0].line || c->words[0].line == rest.words[0].line; };  // of several launches the line is asked for first
   if (!rest.words.empty() && std::all_of(starts.begin(), starts.end(), with_it)) detail::check_cut(d, launch, *cut, rest, source);
+  if (rest.words.empty() && starts.size() == 1) detail::check_pairs(d, launch, script, *starts[0], source);
   if (starts.size() == 1)
     launch.read(*starts[0]);
   else
