@@ -99,7 +99,7 @@ class allocated_step {
   // --- blocks ----------------------------------------------------------------------------------------------------------
 
   void forward_side(const prelude&) {}
-  void backward_side(const prelude&, handle&) {}
+  void backward_side(const prelude&, handle&, bool, bool) {}
   void forward_front() { stack_.forward_front(); }
   void forward(const layer_place& at) { stack_.forward(at.layer); }
   template <class Returns>

@@ -102,9 +102,14 @@ constexpr moment zero_moment(const settled_job& s, const state_bytes& st, const 
 
 /// Gradients of an encoder's or a tower's layers that stay once they are reduced: shards, under paths that shrink them.
 constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const windows& w) {
-  if (w.path == gradient_path::grows || w.gradients_before.total > bytes{0} || w.kept_per_unit == bytes{0}) return bytes{0};
-  const auto most = st.trained - st.adapters < st.side ? st.trained - st.adapters : st.side;
-  return share(most, s.precision.gradients.width(), s.shards.gradients);
+  const bool reduced = w.path == gradient_path::unit ? !gradients_leave(*s.source) && !s.optimizer.in_backward : w.path == gradient_path::leaves && w.kept_per_unit > bytes{0};
+  if (!reduced || w.gradients_at_load) return bytes{0};
+  return share(min(st.trained - st.adapters, st.side), s.precision.gradients.width(), s.shards.gradients);
+}
+/// What micro-batches add up of them under no_sync. Flat, or in another format than they are made in, those of the tower's ends lie in the root's unit.
+constexpr bytes summed_beside(const settled_job& s, const state_bytes& st, bytes made) {
+  const auto computed = s.precision.compute.width(), reduced = s.precision.reduce.width();
+  return made == bytes{0} || (!s.flat && computed == reduced) ? made : share(min(st.trained - st.adapters, st.side), s.flat ? computed : reduced);
 }
 
 /// Actor and critic in one module: the critic runs forward first and its graph stays until the policy's backward is done; one update is of both.
@@ -127,7 +132,8 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident());
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
   const bool sees = s.model.vision.layers > 0 && !s.source->batch.images.none, reads = s.model.encoder.layers > 0;
-  const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
+  auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
+  before.summed = summed_beside(s, st, before.summed);
   auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));

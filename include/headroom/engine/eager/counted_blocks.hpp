@@ -113,12 +113,14 @@ constexpr void step_count::backward_front() {
   made_.all += tied_ - second_;
 }
 
-constexpr void step_count::backward_side(const prelude& p, handle& gathered) {
+constexpr void step_count::backward_side(const prelude& p, handle& gathered, bool exist, bool last) {
   live_ -= p.saved;
   if (cached_beside_ > bytes{0} && job_->source->recompute.mode == recompute_mode::full) live_.add(row::gathered_parameters, cached_beside_);
   free(gathered);
   look(p.backward);
-  live_.add(row::gradients, p.gradients);
+  if (p.summed == bytes{0}) return live_.add(row::gradients, exist ? bytes{0} : p.gradients);
+  if (!exist) live_.add(row::gradients, p.summed);
+  if (last) live_.add(row::gradients, p.gradients - p.summed);
 }
 
 }  // namespace headroom

@@ -149,7 +149,8 @@ class step_count {
   constexpr void backward_tail(const Enters& enters);
   constexpr void backward(const layer_place& at);
   constexpr void backward_front();
-  constexpr void backward_side(const prelude& p, handle& gathered);
+  /// `exist`: gradients are there from micro-batches before. `last`: of a step.
+  constexpr void backward_side(const prelude& p, handle& gathered, bool exist, bool last);
 
   // --- gradients, and what outlives a micro-batch ------------------------------------------------------------------------
 

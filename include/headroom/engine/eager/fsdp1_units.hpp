@@ -34,9 +34,9 @@ class fsdp1_units {
     casts_ = p.compute.bits != p.parameters.bits;
     const bool frozen = j.adapter.active() && j.trainable.all();
     root_ = flat_of(detail::share(resident_ ? st.root + st.side : st.root, p.compute.width()), d);
-    if (trained_modules(j, -1).has(module::embedding)) train(root_, d);
+    if (trained_modules(j, -1).has(module::embedding)) train(root_, detail::share(st.root, p.compute.width()), d);  // an encoder's and a tower's layers are reduced by themselves
     layer_ = flat_of(detail::gathered_unit(s, st), d);
-    if (!apart_) train(layer_, d);
+    if (!apart_) train(layer_, layer_.whole, d);
     if (!apart_ && frozen) layer_.zeros = layer_.whole;
   }
 
@@ -129,10 +129,10 @@ class fsdp1_units {
     bytes kept{};      ///< … and in the parameters', 0: the same storage
   };
   [[nodiscard]] constexpr flat flat_of(bytes whole, std::int64_t d) const { return {.whole = whole, .part = casts_ || !on_gpu_ ? ceil_div(whole, d) : bytes{0}}; }
-  constexpr void train(flat& f, std::int64_t d) const {
+  constexpr void train(flat& f, bytes gradient, std::int64_t d) const {
     const auto& p = job_->precision;
-    f.gradient = f.whole;
-    const auto elements = checked::ceil_div(checked::ceil_div(f.whole.count(), p.compute.width()), d);
+    f.gradient = gradient;
+    const auto elements = checked::ceil_div(checked::ceil_div(gradient.count(), p.compute.width()), d);
     f.reduced = bytes{checked::mul(elements, p.reduce.width())};
     f.kept = p.reduce.bits == p.gradients.bits ? bytes{0} : bytes{checked::mul(elements, p.gradients.width())};
   }

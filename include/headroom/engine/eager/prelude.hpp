@@ -13,7 +13,7 @@ namespace detail {
 /// Walks front, layers and back of a stack beside the main one.
 constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const end_walk& front, layer_run run, const end_walk& back, bytes shard) {
   const bool momentary = momentary_gradients(s, w);
-  const bool grows = !momentary && w.path == gradient_path::grows;
+  const bool grows = !momentary && w.path == gradient_path::grows, exist = w.gradients_before.total > bytes{0};
   const bool recomputes = s.source->recompute.mode == recompute_mode::full;
   cost_layer(run, s, sc, momentary, shipped_layers{});
   const bool layers_flow = run.back;
@@ -49,7 +49,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   live.add(row::gradients, grows ? back_back.weight_gradients : bytes{0});
   live += bias;
   if (layers_flow) {
-    const auto made = grows ? run.gradients : ceil_div(shard, n);
+    const auto made = grows ? run.gradients : exist ? bytes{0} : ceil_div(shard, n);
     live -= own;
     r.backward.rise_to(run.backward, live);
     live += multiple{1 - n, own};
@@ -61,7 +61,9 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
     r.backward.rise_to(front_back.peak, live);
     live.add(row::gradients, grows ? front_back.weight_gradients : bytes{0});
   }
-  r.gradients = live.rows[row::gradients];
+  const auto whole = front_back.made + back_back.made + (layers_flow ? n * run.made : bytes{0});
+  r.gradients = w.gradients_at_load || s.optimizer.in_backward ? bytes{0} : w.path == gradient_path::grows ? whole : layers_flow ? shard : bytes{0};
+  if (w.path == gradient_path::unit && sums_whole_gradients(*s.source)) r.summed = whole;
   return r;
 }
 

@@ -193,7 +193,7 @@ class eager_step {
     if (f.before != nullptr) [[unlikely]] {
       to.enter(phase::backward, -1);
       units_->begin_side();
-      to.backward_side(*f.before, gathered);
+      to.backward_side(*f.before, gathered, exist, last);
       units_->end_side();
     }
     units_->end_micro_batch();

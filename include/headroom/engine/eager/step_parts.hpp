@@ -17,7 +17,8 @@ struct prelude {
   moment saved{};           ///< for its backward, and what the main stack reads of it all along
   moment backward{};        ///< the peak of its backward: what it saved and the gradient of its output included
   bytes output_gradient{};  ///< of what the main stack's layers read, gathered from one after the other
-  bytes gradients{};        ///< of its weights, left when it is done
+  bytes gradients{};        ///< of its weights, as the optimizer finds them; 0 where they lie in buffers that hold the main stack's, too
+  bytes summed{};           ///< … whole, while micro-batches add them up and the last reduces them (FSDP's no_sync)
   bytes checkpoints{};      ///< of its layers, in host memory
   bool has_gradient{};      ///< something in it trains
 };

@@ -105,7 +105,10 @@ template <class Units, class Layers>
     to.count_blocks(f, units.momentary(exist), units.grows(exist), Units::gathers, layers);
     const bool whole = sums_whole_gradients(*s.source);
     const bool casts = whole && units.momentary(false) == units.momentary(true);  // else gradients lie where autograd makes them: the first has no more than another
-    if (exist && !casts) units.start();
+    if (exist && !casts) {
+      units.start();
+      if (f.before != nullptr) to.start_with(f.before->summed > bytes{0} ? f.before->summed : f.before->gradients, row::gradients);
+    }
     to.start_with_graph();
     eager_step step(f, units, to);
     if (casts) step.run_micro_batch(false, false);
