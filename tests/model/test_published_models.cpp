@@ -154,6 +154,15 @@ TEST_CASE("a name is found in any case, behind an organisation, and tuned; writt
   CHECK(io::model_to_json(deeper).is_object());
 }
 
+TEST_CASE("a pattern is no longer than its model") {
+  for (const auto& m : io::published_models) {
+    const auto said = io::json_value::parse(m.shape);
+    if (!said.contains("pattern")) continue;
+    CAPTURE(m.names);
+    CHECK(said["pattern"].size() <= said["layers"].get<std::size_t>());
+  }
+}
+
 TEST_CASE("no name is of two models, and none hides one of the zoo") {
   std::set<std::string_view> seen;
   for (const auto& m : io::published_models)
@@ -209,6 +218,9 @@ TEST_CASE("SmolVLM's own file is the model that its name is") {
   read.max_positions = named.max_positions;
   CHECK(read == named);
   CHECK(count(read).total.count() == 2'246'784'880);
+  auto uneven = file;
+  uneven["scale_factor"] = 2;
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(uneven), doctest::Contains("scale_factor must divide the 27 patches of an edge, found 2"), job_error);
 }
 
 TEST_CASE("a job names one as it names one of the zoo") {

@@ -131,6 +131,8 @@ inline shape read_idefics3(const config& c) {
   if (const auto act = sight.text({"hidden_act"}, "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh") complain(sight.at("hidden_act") + " must be gelu_pytorch_tanh, found " + quoted_word(act));
   m.vision.projector = projector_kind::shuffled_linear;
   m.vision.merge = c.number({"scale_factor"}, 2, 1, 1024);
+  if (const auto side = m.vision.image / m.vision.patch; side % m.vision.merge != 0)
+    complain(c.at("scale_factor") + " must divide the " + std::to_string(side) + " patches of an edge, found " + std::to_string(m.vision.merge));
   tie_around_text(c, m, false);
   return m;
 }
