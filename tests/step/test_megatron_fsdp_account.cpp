@@ -309,7 +309,9 @@ TEST_CASE("a rank under Megatron-FSDP, bucket by bucket") {
     const auto& rank = r.ranks[0];
     const auto always = amounts_of(rank.at_phase[static_cast<std::size_t>(phase::save)]);
     under_megatron_fsdp plain(j, always);
-    for (const auto& [of, size] : plain.states()) {
+    for (const auto& entry : plain.states()) {
+      const auto of = entry.first;
+      const auto size = entry.second;
       CAPTURE(static_cast<int>(of));
       CHECK(size == (always.count(of) == 1 ? always.at(of) : 0));
     }
