@@ -28,7 +28,33 @@ std::string half_of(const std::string& label) {
 /// PEFT's adapters on routed experts and a base of few bits under them are known of transformers before 5, where experts are linear layers.
 const json_value over_linear_experts = {{"name", "hf-trainer"}, {"version", "2025-12"}};
 
-std::vector<taken_for_granted> defaults_of(const std::string& method, const std::string& half, bool alone, bool sparse) {
+/// Mamba's fused kernels take out_proj's weight as it is: no adapter goes on it, and it keeps its bits.
+bool takes_out_proj(const shape& m) {
+  for (std::int64_t i = 0; m.pattern.given() && i < m.layers; ++i) {
+    const auto mixer = m.kind_of(i).mixer;
+    if (mixer == mixer_kind::mamba1 || mixer == mixer_kind::mamba2 || mixer == mixer_kind::attention_mamba2) return true;
+  }
+  return false;
+}
+
+/// Of all linear layers those that the model has, by name, without Mamba's out_proj.
+json_value linear_but_out_proj(const shape& m) {
+  module_set has;
+  for (const auto& w : weights_of(m)) has.bits |= all_linear.bits & module_set::bit(w.role);
+  has.bits &= ~module_set::bit(module::mixer_out);
+  return modules_to_json(has, m);
+}
+
+json_value adapter_on(const shape& m, bool quantised) {
+  const bool but_one = takes_out_proj(m);
+  json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", but_one ? linear_but_out_proj(m) : json_value("all-linear")}, {"format", "fp32"}};
+  if (!quantised) return adapter;
+  adapter["base"] = "nf4-double", adapter["base_skips"] = {"lm_head"};
+  if (but_one) adapter["base_skips"].push_back("mixer_out");
+  return adapter;
+}
+
+std::vector<taken_for_granted> defaults_of(const std::string& method, const std::string& half, bool alone, const shape& model) {
   std::vector<taken_for_granted> all;
   const bool full = method == "full";
   if (full && !alone) {
@@ -36,7 +62,7 @@ std::vector<taken_for_granted> defaults_of(const std::string& method, const std:
     all.push_back({"sharding", "zero3", "ZeRO-3: parameters, gradients and states are divided"});
     all.push_back({"precision", half + "-mixed", half + " weights beside an fp32 copy"});
   } else {
-    if (sparse && !full)
+    if (model.sparse() && !full)
       all.push_back({"framework", over_linear_experts, "Hugging Face Trainer with PEFT, over transformers before 5"});
     else
       all.push_back({"framework", "hf-trainer", full ? "Hugging Face Trainer" : "Hugging Face Trainer with PEFT"});
@@ -47,9 +73,8 @@ std::vector<taken_for_granted> defaults_of(const std::string& method, const std:
       all.push_back({"precision", frozen_in(half), method == "qlora" ? "what is not quantised is " + half + ", adapters are fp32" : "frozen weights are " + half + ", adapters fp32"});
   }
   if (!full) {
-    json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", "all-linear"}, {"format", "fp32"}};
-    if (method == "qlora") adapter["base"] = "nf4-double", adapter["base_skips"] = {"lm_head"};
-    all.push_back({"adapter", adapter, method == "qlora" ? "LoRA on every linear layer, over 4 bits of bitsandbytes" : "LoRA on every linear layer"});
+    const std::string on = std::string{"LoRA on every linear layer"} + (takes_out_proj(model) ? " but Mamba's out_proj" : "");
+    all.push_back({"adapter", adapter_on(model, method == "qlora"), on + (method == "qlora" ? ", over 4 bits of bitsandbytes" : "")});
   }
   all.push_back({"optimizer", "adamw", "optim adamw_torch"});
   all.push_back({"recompute", "full", "gradient_checkpointing is on"});
@@ -94,7 +119,18 @@ constexpr std::int64_t usual_sequence = 2048;
 /// Tokens that a model has learned positions for; 0: any number.
 std::int64_t positions_of(const shape& m) { return m.position == position_kind::learned ? m.max_positions : 0; }
 
+/// A model that sees images of any size is asked for theirs: they decide how much its tower keeps.
+void ask_for_images(const fit_request& asked, const shape& model) {
+  const auto& v = model.vision;
+  const auto says = [](const std::string& s) { return s.starts_with("batch.images") || s.starts_with("batch={"); };
+  if (v.layers == 0 || v.image >= v.patch || std::any_of(asked.set.begin(), asked.set.end(), says)) return;
+  const auto key = asked.mark + "set batch.images.";
+  fail("headroom: " + asked.model + " sees images, and their size decides what its tower keeps: " + key + "none=true where samples are text alone, or " + key + "width=1024 " + key +
+       "height=768 for one of so many pixels in each sample");
+}
+
 draft drafted(const fit_request& asked, const shape& model) {
+  ask_for_images(asked, model);
   draft d;
   d.replace("model", model_to_json(model), asked.model_place);
   if (asked.gpu.starts_with('{'))
@@ -103,7 +139,7 @@ draft drafted(const fit_request& asked, const shape& model) {
     d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
   if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, asked.mark + "gpus");
   if (asked.taken > 0) d.say({"hardware", "taken_gib"}, asked.taken, asked.mark + "taken");
-  for (const auto& k : defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
+  for (const auto& k : defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, model)) d.say({k.key}, k.value, "fit");
   d.say({"batch", "micro"}, asked.micro, asked.mark + "micro");
   const auto most = positions_of(model);
   d.say({"batch", "sequence"}, asked.sequence > 0 ? asked.sequence : most > 0 ? std::min(most, usual_sequence) : usual_sequence, asked.mark + "sequence");
@@ -150,7 +186,7 @@ fit_answer fitted(const fit_request& asked, const file_base& base, const deadlin
   const auto model = read_model_named(unquantised(asked), asked.model_place, base);
   const auto d = drafted(asked, model);
   fit_answer a{.written = d.job, .job = read_measured_job(d.job, {.base = base}, until), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}, .needs = {}, .instead = {}};
-  a.granted = defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, a.job.model.sparse());
+  a.granted = defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, a.job.model);
   std::erase_if(a.granted, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};
   a.longest = solved_twice(a.job, unknowns::sequence, sure, until);

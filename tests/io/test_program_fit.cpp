@@ -44,11 +44,27 @@ TEST_CASE("its numbers are solve's, of the job that it writes") {
 TEST_CASE("a model that sees is asked for its images, and has an answer with them and without") {
   const scratch at;
   const std::string asked = "fit Qwen/Qwen3-VL-4B-Instruct --lora --gpu rtx-4090 --json";
-  CHECK(holds(at.run(asked).err, "batch.images must say how large the images are"));
+  const auto refused = at.run(asked).err;
+  CHECK(holds(refused, "--set batch.images.none=true where samples are text alone"));
+  CHECK(holds(refused, "--set batch.images.width=1024 --set batch.images.height=768"));
   const auto longest = [&](const std::string& more) { return answer_of(at.run(asked + more))["longest_sequence"]["predicted"].get<std::int64_t>(); };
   const auto seen = longest(" --set batch.images.width=1024 --set batch.images.height=1024");
   CHECK(seen > 1024);  // as many tokens as an image of 64 x 64 patches has
   CHECK(longest(" --set batch.images.none=true") >= seen);
+}
+
+TEST_CASE("a model with Mamba has adapters on all that takes them, and says which one does not") {
+  // peft tuners/tuners_utils.py _check_target_module_compatibility: Mamba's out_proj and conv1d take none.
+  const scratch at;
+  const auto targets_of = [&](const std::string& asked) { return answer_of(at.run("fit " + asked + " --gpu h200 --json"))["job"]["adapter"]; };
+  const auto lora = targets_of("granite-4.0-h-tiny --lora");
+  CHECK(lora["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj","experts_gate","experts_up","experts_down","shared_gate","shared_up","shared_down","mixer_in"])", "targets"));
+  CHECK_FALSE(lora.contains("base_skips"));
+  const auto qlora = targets_of("falcon-h1-0.5b --qlora");
+  CHECK(qlora["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj","gate_proj","up_proj","down_proj","mixer_in"])", "targets"));
+  CHECK(qlora["base_skips"] == io::parse_json(R"(["lm_head","mixer_out"])", "skips"));
+  CHECK(targets_of("llama-3.2-1b --lora")["targets"] == "all-linear");
+  CHECK(holds(at.run("fit falcon-h1-0.5b --qlora --gpu h200").out, "LoRA on every linear layer but Mamba's out_proj, over 4 bits of bitsandbytes"));
 }
 
 TEST_CASE("QLoRA of Llama-3.1-8B: the longest that ran lies between what is sure and what is predicted") {

@@ -23,8 +23,8 @@ namespace {
 std::int64_t total(std::string_view name) { return count(io::shape_named(name).value()).total.count(); }
 
 template <class Visit>
-void each_line(const Visit& visit) {
-  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/published_totals.jsonl");
+void each_line(const char* file, const Visit& visit) {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + file);
   REQUIRE(in.good());
   for (std::string line; std::getline(in, line);) visit(io::json_value::parse(line));
 }
@@ -69,7 +69,7 @@ TEST_CASE("each has the parameters that transformers counted of its published co
   // Of others the file has no entry: DeepSeek-V3.2 is its class's default, and Nemotron 3 Nano is summed up below.
   CHECK(total("deepseek-ai/DeepSeek-V3.2") == 671'877'929'216);  // "deepseek_v32 (class defaults)"
   ++held["deepseek-v3.2"], ++held["nemotron-3-nano-30b-a3b"];
-  each_line([&](const io::json_value& row) {
+  each_line("/published_totals.jsonl", [&](const io::json_value& row) {
     CAPTURE(row.dump());
     const auto* m = io::find_published(row.at("model").get<std::string>());
     REQUIRE(m != nullptr);
@@ -126,11 +126,21 @@ TEST_CASE("checkpoints with a name of their own have the shape of what they were
   CHECK(count(io::shape_named("bigscience/bloomz-560m").value()).total.count() == 559'214'592);
   for (const auto& d : io::published_descendants) {
     CAPTURE(d.name);
-    CHECK(models::find(d.of) != nullptr);
+    REQUIRE(io::shape_named(d.of));
     CHECK(models::find(d.name) == nullptr);
     CHECK(io::find_published(d.name) == nullptr);
-    CHECK(io::shape_named(d.name) == *models::find(d.of));
+    CHECK(io::shape_named(d.name) == io::shape_named(d.of));
   }
+}
+
+TEST_CASE("checkpoints have the parameters that their own files say") {
+  int held = 0;
+  each_line("/descendant_totals.jsonl", [&](const io::json_value& row) {
+    CAPTURE(row.dump());
+    CHECK(total(row.at("file").get<std::string>()) + row.value("beside", std::int64_t{0}) == row.at("total").get<std::int64_t>());
+    ++held;
+  });
+  CHECK(held == 109);
 }
 
 TEST_CASE("Nemotron 3 Nano by hand: 23 layers of Mamba-2, 23 of experts, 6 of attention") {

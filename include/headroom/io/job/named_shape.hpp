@@ -17,7 +17,7 @@ namespace headroom::io {
 /// The model of that name; nothing for a name that is not known.
 inline std::optional<shape> shape_named(std::string_view name) {
   if (const shape* known = models::find(name)) return *known;
-  if (const auto of = descended_from(name); !of.empty()) return *models::find(of);
+  if (const auto of = descended_from(name); !of.empty()) return shape_named(of);
   const auto* published = find_published(name);
   if (published == nullptr) return std::nullopt;
   shape m;
