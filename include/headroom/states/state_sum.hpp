@@ -7,7 +7,9 @@
 
 #include <headroom/model/weight.hpp>
 #include <headroom/settle/settle.hpp>
+#include <headroom/states/held_tensor.hpp>
 #include <headroom/states/own_update.hpp>
+#include <headroom/states/update_loop.hpp>
 
 namespace headroom {
 
@@ -58,7 +60,7 @@ class state_sum {
     const auto& rest = j.adapter.rest;
     frozen_ = !j.adapter.base.quantised() ? p.untrained() : rest.set() ? rest : j.framework.quantised.upcasts_rest ? formats::fp32 : p.parameters;
     packed_ = j.adapter.base;
-    granule_ = s.flat ? 1 : s.layer.granule;
+    keeps_ = {.granule = s.flat ? 1 : s.layer.granule, .flat = s.flat};
   }
 
   /// `copies` tensors of rows × columns that do not train.
@@ -102,14 +104,14 @@ class state_sum {
     if (o_->by_tensor != nullptr) [[unlikely]] update_by_own_code(rows, columns, here, table, as);
     r.trained_here += parameters{checked::mul(here, active)};
     const auto temporary = bytes{checked::mul(here, as.state.bits >= 16 ? as.state.bits / 8 : 4)};
-    r.trained_copy += active * rounded(temporary);
-    if (adapter && apart()) r.adapter_copy += active * rounded(temporary);
+    r.trained_copy += active * keeps_.rounded(temporary);
+    if (adapter && apart()) r.adapter_copy += active * keeps_.rounded(temporary);
     const bool matrix = columns > 1;
     const auto together = temporary + waiting_[matrix];
     waiting_[matrix] = joins_next_ ? together : bytes{0};
     if (joins_next_) return;
     r.largest_trained = max(r.largest_trained, together);
-    update(together);
+    loop_.update(together);
   }
 
   /// The next tensors are one with the matrix, or the vector, that comes after them.
@@ -131,17 +133,19 @@ class state_sum {
 
   /// The weights of one layer are updated one after another, then those of the next: the last comes before the first.
   constexpr void begin_layers() {
-    first_of_layer_ = bytes{0};
+    loop_.begin_layers();
     first_updated_ = {};
     in_layers_ = true;
   }
   constexpr void end_layers(bool repeated) {
-    if (repeated) rise(first_of_layer_);
-    if (repeated && first_updated_.elements > 0) own_.run(*o_->by_tensor, first_updated_, granule_);
+    loop_.end_layers(repeated);
+    if (repeated && first_updated_.elements > 0) own_.run(*o_->by_tensor, first_updated_, keeps_.granule);
     in_layers_ = false;
   }
   /// All have been told of. ZeRO updates its partition as one vector.
   constexpr void finish() {
+    r.loop_temporary = loop_.tallest;
+    r.loop_previous = loop_.beside;
     if (o_->by_tensor == nullptr) return;
     if (one_vector()) updated_by_own_code({.rows = r.trained_here.count(), .columns = 1, .elements = r.trained_here.count(), .weight = 4, .gradient = 4, .state = 4});
     r.own_update = own_.tallest();
@@ -150,14 +154,6 @@ class state_sum {
   state_bytes r{};
 
  private:
-  /// A number format, and whether a tensor in it has metadata beside its elements.
-  struct stored {
-    std::int64_t bits{};
-    const number_format* packed{};
-    constexpr stored() = default;
-    constexpr stored(const number_format& f) : bits(f.bits), packed(f.quantised() ? &f : nullptr) {}
-    friend constexpr bool operator==(const stored&, const stored&) = default;
-  };
   /// What tensors of a kind are kept in, and the row of the report that the tensors themselves are counted in.
   struct kind {
     row of{};
@@ -166,17 +162,8 @@ class state_sum {
 
   /// A foreach update takes tensors of one format together (torch/utils/_foreach_utils.py).
   [[nodiscard]] constexpr bool apart() const { return side_.weight.bits != weights_.weight.bits && side_.state.bits >= 16; }
-  /// Elements of a tensor of `whole` that one of d ranks holds: dimension 0 padded (FSDP2), or the flat vector (ZeRO, FSDP1).
-  [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t whole, std::int64_t d) const {
-    if (d == 1) return whole;
-    return s_->flat ? checked::ceil_div(whole, d) : checked::mul(checked::ceil_div(rows, d), columns);
-  }
-  [[nodiscard]] constexpr bytes rounded(bytes b) const { return bytes{checked::add(b.value, granule_ - 1) & ~(granule_ - 1)}; }
-  /// `here` elements of a rows × columns tensor. Quantisation metadata is that of rows × columns.
-  [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, std::int64_t here, const stored& f) const {
-    const bytes elements{checked::add(checked::mul(here, f.bits), 7) >> 3};
-    return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
-  }
+  [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t whole, std::int64_t d) const { return keeps_.local(rows, columns, whole, d); }
+  [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, std::int64_t here, const stored& f) const { return keeps_.held(rows, columns, here, f); }
 
   constexpr void pin(std::int64_t copies, bytes one) { r.pinned += copies * bytes{one > bytes{0} ? checked::power_of_two_ceil(one.count()) : 0}; }
 
@@ -257,23 +244,11 @@ class state_sum {
   }
   constexpr void updated_by_own_code(const updated_tensor& t) {
     if (in_layers_ && first_updated_.elements == 0) first_updated_ = t;
-    own_.run(*o_->by_tensor, t, granule_);
+    own_.run(*o_->by_tensor, t, keeps_.granule);
     update_sum alone;
-    alone.run(*o_->by_tensor, t, granule_);
+    alone.run(*o_->by_tensor, t, keeps_.granule);
     r.own_update_alone = max(r.own_update_alone, alone.tallest());
     r.updated = t;
-  }
-
-  /// torch/optim/adamw.py _single_tensor_adamw: sqrt, then its quotient, while Python still names the previous tensor's.
-  constexpr void update(bytes temporary) {
-    if (in_layers_ && first_of_layer_ == bytes{0}) first_of_layer_ = temporary;
-    rise(temporary);
-    previous_ = temporary;
-  }
-  constexpr void rise(bytes temporary) {
-    if (previous_ + 2 * temporary <= r.loop_temporary) return;
-    r.loop_temporary = previous_ + 2 * temporary;
-    r.loop_previous = previous_;
   }
 
   const settled_job* s_;
@@ -284,8 +259,8 @@ class state_sum {
   std::array<std::int64_t, 2> waiting_rows_{}, waiting_elements_{};  ///< vectors, matrices
   std::int64_t joined_rows_{}, joined_here_{};  ///< of a matrix whose rest comes next
   stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
-  std::int64_t granule_{};     ///< of a tensor's storage; the parts of a flat vector lie side by side
-  bytes previous_{}, first_of_layer_{};
+  tensor_keeping keeps_{};
+  update_loop loop_{};
   std::array<bytes, 2> waiting_{};  ///< vectors, matrices
   bool joins_next_{};
   bool in_layers_{};
