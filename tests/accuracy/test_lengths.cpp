@@ -97,6 +97,27 @@ TEST_CASE("training of all parameters at one length: torch 2.1's update makes on
   CHECK(seen == 4);
 }
 
+// The same table of 2023-12: GPTQ's packed Qwen-7B under LoRA at 2,048 tokens, whose embedding and head stay in 16 bits.
+TEST_CASE("a base that GPTQ packed, at one length") {
+  const std::pair<const char*, double> measured[] = {{"gptq-int4", 10'504}, {"gptq-int8", 13'648}};
+  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/swift_lengths.jsonl");
+  int seen = 0;
+  for (std::string line; std::getline(file, line);) {
+    const auto r = io::read_measured(line, "swift_lengths.jsonl");
+    for (const auto& [base, mebibytes] : measured) {
+      if (!r.id.ends_with(base)) continue;
+      auto j = io::read_job(r.job, io::no_files);
+      j.batch.lengths = {};
+      CAPTURE(r.id);
+      CHECK(std::abs(static_cast<double>(replay(j).ranks[0].reserved.count()) / (mebibytes * 1'048'576) - 1) < 0.009);
+      j.adapter.rest = formats::fp32;
+      CHECK(static_cast<double>(replay(j).ranks[0].reserved.count()) / (mebibytes * 1'048'576) > 1.16);
+      ++seen;
+    }
+  }
+  CHECK(seen == 2);
+}
+
 // The range of a job whose samples' lengths nobody knows (report/assumption.hpp, unknown_lengths) is calibrated on the first, third, fifth, … of these
 // runs: what follows is held to the others.
 TEST_CASE("where lengths are not known, the range of what is reserved holds runs whose lengths vary") {

@@ -34,6 +34,22 @@ std::string why(const job& j) {
 
 }  // namespace
 
+// peft/utils/other.py, prepare_model_for_kbit_training: "if not is_gptq_quantized" (since 0.5); of AWQ's packed weights nothing is said there.
+TEST_CASE("embedding, head and norms beside a quantised base become fp32, unless GPTQ packed it") {
+  auto j = qlora(models::llama_2_7b);
+  const long beside = 2L * 32'000 * 4096 + 65L * 4096;
+  for (const auto& base : {formats::nf4, formats::int8, formats::awq_int4, formats::gptq_int4, formats::gptq_int8}) {
+    CAPTURE(base.label.view());
+    j.adapter.base = base;
+    const auto with = [&](const number_format& rest) {
+      j.adapter.rest = rest;
+      return weights(j);
+    };
+    CHECK(with(formats::fp32) - with(formats::bf16) == 2 * beside);
+    CHECK(with({}) == with(base.column_bits > 0 ? formats::bf16 : formats::fp32));
+  }
+}
+
 TEST_CASE("a tower in four bits") {
   // SigLIP So400m of Gemma 3: 27 layers of four matrices of 1,152 × 1,152 and two of 4,304 × 1,152; the projector is 2,560 × 1,152.
   auto j = qlora(models::gemma_3_4b);

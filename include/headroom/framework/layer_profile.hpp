@@ -258,10 +258,12 @@ struct quantised_profile {
   bool keeps_input{};                ///< bitsandbytes up to 0.43.1: MatMul4Bit sets its input on ctx, without save_for_backward, so that it lives as long as the graph
   dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
-  bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
+  bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT utils/other.py prepare_model_for_kbit_training)
   bool divides_statistics{};         ///< FSDP2 divides and gathers scales with their weights (torchao dtypes/nf4tensor.py nf4_split, fsdp_pre_all_gather), as bitsandbytes' quant_state is not
   bool leaves_tied_head{};           ///< a tied head is no linear layer, and not fake-quantised (torchtune modules/tied_linear.py)
 
+  /// … but what lies beside a base that GPTQ packed: is_gptq_quantized there, in every release that knows GPTQ (since 0.5, 2023-08).
+  [[nodiscard]] constexpr bool upcasts_beside(const number_format& base) const { return upcasts_rest && base.quantised() && base.column_bits == 0; }
   friend constexpr bool operator==(const quantised_profile&, const quantised_profile&) = default;
 };
 

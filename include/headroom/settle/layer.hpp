@@ -185,7 +185,7 @@ constexpr void settle_adapter(settled_job& r) {
   }
   if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
     if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
-    if (j.framework.quantised.upcasts_rest && j.adapter.base.quantised() && !j.adapter.rest.set()) r.assumptions.add(assumption::upcast_quantised_base);
+    if (j.framework.quantised.upcasts_beside(j.adapter.base) && !j.adapter.rest.set()) r.assumptions.add(assumption::upcast_quantised_base);
   }
 }
 

@@ -58,7 +58,7 @@ class state_sum {
       side_ = {row::adapters, format, like(p.gradients), format.width() < p.master.width() ? p.master : formats::none, like(o_->state)};
     }
     const auto& rest = j.adapter.rest;
-    frozen_ = !j.adapter.base.quantised() ? p.untrained() : rest.set() ? rest : j.framework.quantised.upcasts_rest ? formats::fp32 : p.parameters;
+    frozen_ = !j.adapter.base.quantised() ? p.untrained() : rest.set() ? rest : j.framework.quantised.upcasts_beside(j.adapter.base) ? formats::fp32 : p.parameters;
     packed_ = j.adapter.base;
     keeps_ = {.granule = s.flat ? 1 : s.layer.granule, .flat = s.flat};
   }
