@@ -191,7 +191,7 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
                    : !written_out ? fused_attention(p, s, h)
                    : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
                                                                             : eager_attention(p, s, h, fp32_softmax(s), biases());
-  return !written_out && !on_host && (style.copies_output || heads_first(s)) ? pointwise(p, out) : out;
+  return s.joins_images || (!written_out && !on_host && (style.copies_output || heads_first(s))) ? pointwise(p, out) : out;
 }
 
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.

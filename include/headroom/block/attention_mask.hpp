@@ -17,7 +17,7 @@ constexpr bool joins_pictures(const scene& s, const shape& m) {
   return v.kind == vision_kind::siglip && v.layers > 0 && (v.projector == projector_kind::norm_linear || v.projector == projector_kind::linear) && s.habits->attention.masks_windows;
 }
 /// Whether every layer of `m` reads a mask.
-constexpr bool masks_all(const scene& s, const shape& m) { return s.kernel == attention::sdpa && (s.padded || joins_pictures(s, m)); }
+constexpr bool masks_all(const scene& s, const shape& m) { return s.kernel == attention::sdpa && (s.padded || s.block_mask || joins_pictures(s, m)); }
 
 /// Whether layers behind the window of `m` read one. Where no sample is padded, those without a window are told that they are causal. A sequence as long as
 /// the window has a mask, too, although it hides nothing. A window to both sides reaches half as far to each.
@@ -29,15 +29,17 @@ constexpr bool reads_mask(const scene& s) { return masks_all(s, *s.model) || mas
 
 /// Whether a model's masks are boolean. Each call then turns one into what is added to the scores (native/transformers/attention.cpp
 /// convert_boolean_attn_mask) and keeps that.
-constexpr bool boolean_masks(const scene& s) { return s.habits->date >= 202501; }
-/// … or autocast makes a copy of it in the compute format.
-constexpr bool masks_each_call(const scene& s) { return boolean_masks(s) || (s.habits->attention.masks_windows && s.autocast && s.residual_width != s.width); }
+constexpr bool boolean_masks(const scene& s) { return s.habits->date >= 202501 && !s.block_mask; }
+/// … or autocast makes a copy of it in the compute format, or the kernel one whose rows lie eight numbers apart (sdp_utils: pad_bias).
+constexpr bool masks_each_call(const scene& s) {
+  return boolean_masks(s) || (s.habits->attention.masks_windows && s.autocast && s.residual_width != s.width) || (s.block_mask && s.sequence % 8 != 0);
+}
 
 /// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions; of every sample, since
 /// collators hand over an attention_mask of ones, too (masking_utils.py sdpa_mask, padding_mask_function).
 constexpr bytes model_masks(const scene& s) {
   const auto& m = *s.model;
-  if (!s.habits->attention.masks_windows || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
+  if ((!s.habits->attention.masks_windows && !s.block_mask) || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
   const bool windows = masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
   const bool all = masks_all(s, m);
   const std::int64_t masks = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);

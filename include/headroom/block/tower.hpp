@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A vision tower in front of a language model: patches, blocks, and what joins them to the text. Its blocks are those of
 // block/decoder.hpp over a shape of their own.
-// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3}/modeling_*.py; MiniCPM-V's resampler.py and
+// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3,glm4v}/modeling_*.py; MiniCPM-V's resampler.py and
 // slice_config.scale_resolution; OpenGVLab/InternVL 2410d1db internvl_chat/internvl/model/internvl_chat/modeling_{intern_vit,internvl_chat}.py.
 #pragma once
 
@@ -34,6 +34,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::idefics3:
     case vision_kind::gemma4:
     case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
+    case vision_kind::glm4v:
     case vision_kind::pixtral:
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
     case vision_kind::none:
@@ -50,6 +51,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     m.fused_qkv = true;
   }
   if (v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) m.fused_qkv = true;
+  if (v.kind == vision_kind::glm4v) m.position = position_kind::rope, m.rotary = rotary_kind::fp32_halves, m.fused_qkv = true;
   if (v.kind == vision_kind::pixtral || v.kind == vision_kind::gemma4) m.position = position_kind::rope;
   m.post_norms = t.sandwich;
   m.qk_norm = t.head_norms;
@@ -57,7 +59,8 @@ constexpr shape tower_shape(const vision_shape& v) {
   return m;
 }
 
-/// How a tower sees a job: every tile is a sample of its own. `trains`: it does.
+/// How a tower sees a job: every tile is a sample of its own. Pixtral reads all images of a batch as one sequence, in which a mask keeps them apart
+/// (generate_block_attention_mask); flash attention is told by positions where an image begins. `trains`: it does.
 constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& none, bool trains) {
   scene t = s;
   if (s.narrow_frozen) t.residual_width = trains ? s.weight_width : s.width;
@@ -67,6 +70,10 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
   t.tokens = checked::mul(t.samples, t.sequence);
   t.padded = false;
+  if (const bool together = s.kernel != attention::flash && s.kernel != attention::flash3; v.kind == vision_kind::pixtral && together)
+    t.samples = 1, t.sequence = t.tokens, t.block_mask = true;
+  else
+    t.joins_images = v.kind == vision_kind::glm4v && together;
   t.layer_scale = detail::traits_of(v.kind).layer_scale;
   t.quantised.bits = (s.quantised.has(module::vision) ? all_linear.bits : 0) | (s.quantised.bits & module_set::bit(module::projector));
   t.drops = {};
@@ -78,7 +85,7 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
   const auto traits = detail::traits_of(v.kind);
   program p(t.granule);
   const auto inputs = checked::mul(v.channels, v.temporal_patch, v.patch, v.patch);
-  const auto count = checked::mul(t.samples, patches_of_tile(v));
+  const auto count = traits.class_token ? t.tokens - t.samples : t.tokens;
   const auto width = t.weight_width;
   const auto bias = traits.patch_bias && !v.no_patch_bias ? p.rounded(v.hidden, width) : bytes{0};
   const auto pixels = p.make(checked::mul(count, inputs), t.width);
@@ -91,7 +98,12 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
     p.step(x.bit(), y.bit(), {.weight_gradient = trains ? p.rounded(v.hidden, width) : bytes{0}});
     x = y;
   }
-  if (v.positions > 0) {
+  if (v.kind == vision_kind::glm4v) {  // sampled from a table in fp32 (Glm4vVisionEmbeddings)
+    const auto rows = trains ? checked::mul(v.positions, v.hidden) : 0;
+    const auto table = p.make(checked::mul(v.positions, v.hidden), width == 4 ? 0 : 4), grid = p.make(checked::mul(2, t.tokens), 4), wide = p.make(n, 4);
+    p.step(0, (table | grid) | wide, {.saves = table | grid, .backward_temporary = p.rounded(rows, 4), .weight_gradient = p.rounded(rows, width)});
+    x = ops::add(p, x, ops::cast(p, wide, t.residual_width));
+  } else if (v.positions > 0) {
     // Gemma 4 looks up both coordinates of each patch, of every image, Idefics 3 a patch's place (Idefics3VisionEmbeddings).
     const bool both = v.kind == vision_kind::gemma4, looked_up = both || v.kind == vision_kind::idefics3;
     const auto rows = p.make(looked_up ? checked::mul(both ? 2 : 1, t.tokens) : 0, 8);
@@ -146,7 +158,7 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
   const auto out = v.output > 0 ? v.output : m.hidden;
   program p(t.granule);
   auto x = p.input(checked::mul(t.tokens, v.hidden), t.residual_width, input_has_gradient);
-  if (traits.last_norm) x = ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
+  if (traits.last_norm) x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, tower_trains) : ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
   const auto project = [&](tensor from, std::int64_t in, std::int64_t to, bool bias) {
     return ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains, .quantised = t.quantised.has(module::projector)});
   };
@@ -192,6 +204,14 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       const auto wide = checked::mul(v.merge, v.merge, v.hidden);
       x = ops::layer_norm(p, t, ops::pointwise(p, ops::pointwise(p, x)), wide, trains, true);
       x = project(ops::activate(p, t, project(x, wide, out, true), activation_kind::gelu), out, out, true);
+      break;
+    }
+    case projector_kind::glm_merger: {  // the convolution reads four rows as they lie
+      const auto inner = v.projector_hidden;
+      x = project(ops::multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
+      x = ops::activate(p, t, ops::layer_norm(p, t, x, out, trains, true), activation_kind::gelu);
+      const auto gate = project(x, out, inner, false), up = project(x, out, inner, false);
+      x = project(ops::multiply(p, ops::activate(p, t, gate, activation_kind::silu), up), inner, out, false);
       break;
     }
     case projector_kind::patch_merger: {  // a copy lays merge² patches side by side

@@ -79,6 +79,7 @@ constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&&
       add(read, inner, wide), add(read, out, inner);
       break;
     }
+    case projector_kind::glm_merger: add(merged, out, wide), add(merged, out, out), add(merged, static_cast<double>(v.projector_hidden), out, 3); break;
     case projector_kind::patch_merger: add(merged, from, wide), add(merged, out, from), add(merged, out, out); break;
     case projector_kind::resampler: {
       const double queries = cut * static_cast<double>(v.resampler);

@@ -6,10 +6,10 @@
 #include <headroom/io/huggingface/internvl.hpp>
 #include <headroom/io/huggingface/minicpmv.hpp>
 #include <headroom/io/huggingface/relatives.hpp>
+#include <headroom/io/huggingface/seeing.hpp>
 #include <headroom/io/huggingface/t5gemma.hpp>
 #include <headroom/io/huggingface/text_encoders.hpp>
 #include <headroom/io/huggingface/unread.hpp>
-#include <headroom/io/huggingface/vision.hpp>
 #include <headroom/io/syntax/printable.hpp>
 #include <headroom/model/check.hpp>
 
@@ -67,6 +67,8 @@ inline constexpr family_name family_names[] = {
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
+    {"Glm4v", "glm4v"},           {"Glm4vMoe", "glm4v_moe"},    {"Glm46V", "glm46v"},         {"LlavaOnevision", "llava_onevision"},
+    {"Glm4vText", "glm4v_text"},  {"Glm4vMoeText", "glm4v_moe_text"},
     {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},

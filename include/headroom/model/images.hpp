@@ -2,7 +2,7 @@
 // From the images of a sample to what a tower reads: each family's processor resizes an image, or cuts it into tiles, by rules of its own.
 // Sources: transformers 5.16 models/qwen2_vl/image_processing_qwen2_vl.py smart_resize, models/pixtral/image_processing_pixtral.py
 // get_resize_output_image_size, models/idefics3/image_processing_idefics3.py, models/gemma4/image_processing_gemma4.py, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
-// Qwen2.5-VL (3136 and 12845056) and of Qwen3-VL (65536 and 16777216).
+// Qwen2.5-VL (3136 and 12845056) and of Qwen3-VL (65536 and 16777216); GLM-4V's counts each image as two frames (models/glm4v/image_processing_glm4v.py smart_resize: 112 × 112 at least).
 #pragma once
 
 #include <headroom/error.hpp>
@@ -47,6 +47,7 @@ constexpr std::int64_t image_tokens(const vision_shape& v) {
     case projector_kind::pixel_mlp:
     case projector_kind::norm_mlp:
     case projector_kind::shuffled_linear:
+    case projector_kind::glm_merger:
     case projector_kind::patch_merger: return checked::mul(tiles(v), patches / (v.merge * v.merge));
     case projector_kind::pooled_linear: return checked::mul(tiles(v), checked::mul(v.image / (v.patch * v.merge), v.image_height / (v.patch * v.merge)));
     case projector_kind::resampler: return checked::mul(tiles(v), v.resampler);
@@ -79,11 +80,17 @@ constexpr std::int64_t rounded_to(std::int64_t n, std::int64_t unit) {
   return (whole + (twice > unit || (twice == unit && whole % 2 == 1) ? 1 : 0)) * unit;
 }
 
-constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl; }
+constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl || k == vision_kind::glm4v; }
 
 struct edges {
   std::int64_t width{}, height{};
 };
+
+/// GLM-4V: an edge shorter than a merged patch becomes one, and the other grows alike.
+constexpr edges at_least(edges i, std::int64_t unit) {
+  const auto shorter = i.width < i.height ? i.width : i.height;
+  return shorter >= unit ? i : edges{i.width * unit / shorter, i.height * unit / shorter};
+}
 
 /// smart_resize: edges that are multiples of a merged patch, within limits of pixels.
 constexpr edges smart_resize(const edges& image, std::int64_t unit, std::int64_t least, std::int64_t most) {
@@ -122,11 +129,13 @@ constexpr edges fill_tokens(const edges& image, std::int64_t tokens, std::int64_
 }
 
 /// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints); and the image as a whole.
-constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile) {
-  constexpr edges grids[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
+/// LLaVA-OneVision: of all grids of up to `most` tiles along each edge, one row of the checkpoints' list for each height.
+constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile, std::int64_t most = 0) {
+  constexpr edges few[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
   std::int64_t best = 0, kept_best = 0, lost_best = 0;
   const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
-  for (const auto& g : grids) {
+  for (std::int64_t i = 0; i < (most > 0 ? most * most : 5); ++i) {
+    const auto g = most > 0 ? edges{i % most + 1, i / most + 1} : few[i];
     const auto wide = static_cast<double>(g.width * tile), high = static_cast<double>(g.height * tile);
     const double scale = wide / w < high / h ? wide / w : high / h;
     const auto left = checked::mul(floor_of(w * scale), floor_of(h * scale)), all = checked::mul(image.width, image.height);
@@ -159,9 +168,11 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
   if (sized && (b.width < 1 || b.height < 1)) return no("headroom: batch.images must have a width and a height, or neither; width", b.width);
   if (b.width > largest || b.height > largest) return no("headroom: batch.images.width and height must be at most 1048576 pixels; width", b.width);
   if (b.count > 65'536) return no("headroom: batch.images.count must be at most 65536", b.count);
-  if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's; this model's images have a size of their own; max_pixels", b.max_pixels);
+  if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's and GLM-4V's; this model's images have a size of their own; max_pixels", b.max_pixels);
   if ((resizes_by_pixels(v.kind) || v.kind == vision_kind::pixtral) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
   if (sized && (b.width > 200 * b.height || b.height > 200 * b.width)) return no("headroom: batch.images: no edge may be more than 200 times the other; width", b.width);
+  if (v.kind == vision_kind::glm4v && sized && b.max_pixels == 0 && checked::mul(b.width, b.height) > 4'816'896)  // Glm4vImageProcessor's class and its checkpoints differ from here on
+    return no("headroom: batch.images.max_pixels must say what GLM-4V's processor leaves of so large an image: half of its preprocessor_config.json's longest_edge; width", b.width);
   if (limited && b.max_pixels > 0 && b.min_pixels > b.max_pixels) return no("headroom: batch.images.min_pixels must be at most max_pixels; max_pixels", b.max_pixels);
   if (v.slices > 1 && !v.newline && sized) return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and batch.images without a size; slices", v.slices);
   if ((v.projector == projector_kind::resampler || v.projector == projector_kind::pixel_mlp) && sized)
@@ -179,8 +190,8 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   const bool sized = b.width > 0;
   std::int64_t tiles = v.slices > 0 && !v.newline ? v.slices : 1;
   if (detail::resizes_by_pixels(v.kind) && unit > 0) {
-    const bool third = v.kind == vision_kind::qwen3_vl;
-    const auto r = detail::smart_resize({b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
+    const bool third = v.kind == vision_kind::qwen3_vl, glm = v.kind == vision_kind::glm4v;
+    const auto r = detail::smart_resize(glm ? detail::at_least({b.width, b.height}, unit) : detail::edges{b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : glm ? 6'272 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
     v.image = r.width;
     v.image_height = r.height;
   } else if (v.kind == vision_kind::pixtral && sized && unit > 0) {
@@ -194,7 +205,7 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   } else if (v.kind == vision_kind::idefics3 && sized) {
     tiles = detail::split_tiles({b.width, b.height}, v.image);
   } else if (v.newline) {
-    tiles = sized ? detail::best_tiles({b.width, b.height}, v.image) : v.slices;
+    tiles = v.grid > 0 && b.count > 1 ? 1 : sized ? detail::best_tiles({b.width, b.height}, v.image, v.grid) : v.slices;
   }
   v.slices = checked::mul(tiles, b.count > 0 ? b.count : 1);
   return v;

@@ -69,6 +69,7 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::qwen3_vl: return {.patch_bias = true};
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
     case vision_kind::pixtral: return {.front_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
+    case vision_kind::glm4v: return {.patch_bias = true, .front_norm = true, .last_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
     case vision_kind::gemma4: return {.gated = true, .biased = false, .norm_vectors = 1, .sandwich = true, .head_norms = true};
     case vision_kind::internvl:
     case vision_kind::intern_vit: return {.patch_bias = true, .class_token = true, .layer_scale = true};  // modeling_intern_vit.py
@@ -172,6 +173,14 @@ constexpr void add_projector(inventory& list, const shape& m) {
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
     case projector_kind::shuffled_linear: add_unbiased(list, role, out, checked::mul(v.merge, v.merge, v.hidden)); break;  // Idefics3SimpleMLP
     case projector_kind::norm_mlp: add_norm_mlp(list, v, out); break;
+    case projector_kind::glm_merger:  // Glm4vVisionModel.downsample, Glm4vVisionPatchMerger
+      list.add({.role = module::vision, .rows = out, .columns = checked::mul(v.merge, v.merge, v.hidden)});
+      list.add({.role = module::vision, .rows = out});
+      add_unbiased(list, role, out, out);
+      list.add({.role = role, .rows = out, .per_layer = 2});
+      add_matrix(list, {{}, 2, nullptr}, role, v.projector_hidden, out, split_axis::none, false);
+      add_unbiased(list, role, out, v.projector_hidden);
+      break;
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});
       add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden));

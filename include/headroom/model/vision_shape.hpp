@@ -24,6 +24,7 @@ enum class vision_kind : std::uint8_t {
   internvl_6b,    ///< …of 6B
   gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
   idefics3,       ///< Idefics3VisionTransformer, SmolVLM's: siglip whose positions are looked up for each patch of each tile
+  glm4v,          ///< Glm4vVisionModel: biased 3-d patches, a norm behind them, then positions sampled from a table in fp32; RMSNorm, a gated MLP, no other bias, rotary positions
 };
 
 /// What joins a tower to the language model.
@@ -40,6 +41,7 @@ enum class projector_kind : std::uint8_t {
   patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
   pooled_linear,  ///< Gemma 4: the mean of merge² patches, a norm without weights, then a bias-free matrix
   shuffled_linear,  ///< Idefics 3, SmolVLM: a bias-free matrix over merge² patches side by side
+  glm_merger,       ///< GLM-4V: a convolution over merge² patches, which is the tower's, a matrix and a norm, then a gated MLP of projector_hidden
 };
 
 /// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).
@@ -66,6 +68,7 @@ struct vision_shape {
   std::int64_t tokens{};            ///< Gemma 4: of an image at most; the tower reads merge² patches for each, however small the image. Megatron-LM: that reach the projector
   std::int64_t resampler{};         ///< learned queries of the resampler
   bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
+  std::int64_t grid{};              ///< LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids
   friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;
 };
 

@@ -25,13 +25,16 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
 
   r.forward = f.peak;
   const auto bias = relative_positions(sc);
+  const auto mask = sc.block_mask ? ops::model_masks(sc) : bytes{0};  // saved by every layer that has a backward
   auto live = front_saved;
   live += bias;
+  live.add(row::activations, mask);
   live += multiple{n - 1, run.saved};
   r.forward.rise_to(run.forward, live);
   live += run.saved;
   r.forward.rise_to(b.peak, live);
   live -= bias;
+  if (!layers_flow) live.add(row::activations, -mask);
   live += back_saved;
   r.saved = live;
   r.has_gradient = back.flows;
@@ -58,6 +61,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
     live.add(row::gradients, made);
     live -= front_saved;
     live -= bias;
+    live.add(row::activations, -mask);
     r.backward.rise_to(front_back.peak, live);
     live.add(row::gradients, grows ? front_back.weight_gradients : bytes{0});
   }

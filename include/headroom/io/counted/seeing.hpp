@@ -21,7 +21,12 @@ inline config child_or(const config& c, const char* key, const json& usual) {
 inline language count_language(const config& c, tally& t, const char* usual, const language& sizes = {}) {
   t.model(count_inner(c, usual));
   const auto type = c.text({"model_type"}, usual);
-  if (const auto m = walked_inner(c, type)) return {m->hidden, m->vocab, m->tied, m->embedding_width()};
+  std::optional<shape> m;
+  try {
+    m = walked_inner(c, type);
+  } catch (const job_error&) {  // this configuration is counted alone
+  }
+  if (m) return {m->hidden, m->vocab, m->tied, m->embedding_width()};
   const bool known = type == usual && sizes.hidden != 0;
   return {c.size({"hidden_size", "n_embd", "d_model"}, known ? sizes.hidden : config::required), c.size({"vocab_size"}, known ? sizes.vocab : config::required), c.flag("tie_word_embeddings", sizes.tied)};
 }

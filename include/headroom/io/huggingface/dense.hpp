@@ -60,8 +60,15 @@ inline void finish_cohere2(const config&, shape& m) {  // CohereLayerNorm has a 
   m.parallel_block = m.shared_attention_norm = m.fp32_norm = true;
 }
 
-inline void finish_glm(const config& c, shape& m) {
-  m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
+/// Of a head's features those that positions turn: as rope_parameters has it since transformers 5, or a key of its own; else `usual` percent.
+inline std::int64_t rotary_percent_of(const config& c, std::int64_t usual) {
+  for (const char* key : {"rope_parameters", "rope_scaling"})
+    if (const auto rope = c.child(key); rope.has("partial_rotary_factor")) usual = rope.percent({"partial_rotary_factor"}, usual);
+  return c.percent({"partial_rotary_factor"}, usual);
+}
+
+inline void finish_glm(const config& c, shape& m, std::int64_t usual_percent = 50) {
+  m.rotary_percent = rotary_percent_of(c, usual_percent);
   m.rotary = rotary_kind::pairs;
   m.fused_gate_up = true;
 }
@@ -96,8 +103,14 @@ inline constexpr decoder_family dense_decoders[] = {
     {"starcoder2", [](const config&, shape& m) { m.mlp = mlp_kind::plain, layer_norms(m, true), m.mlp_bias = m.attention_bias; }},  // use_bias covers every linear layer
     {"cohere", [](const config& c, shape& m) { finish_cohere2(c, m), m.qk_norm_full = c.flag("use_qk_norm", false); }},
     {"cohere2", finish_cohere2},
-    {"glm", finish_glm},
+    {"glm", [](const config& c, shape& m) { finish_glm(c, m); }},
     {"glm4", [](const config& c, shape& m) { finish_glm(c, m), m.post_norms = true; }},
+    {"glm4v_text", [](const config& c, shape& m) {  // Glm4vTextAttention reads neither attention_bias nor head_dim
+       finish_glm(c, m, 100);
+       c.ignore({"attention_bias"});
+       m.post_norms = m.attention_bias = true;
+       m.head_dim = m.hidden / m.heads;
+     }},
     {"nemotron", finish_nemotron},
     {"smollm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_window_switch(c, m); }},
     {"seed_oss", [](const config& c, shape& m) { read_mlp_bias(c, m), m.output_bias = c.flag("attention_out_bias", false); }},

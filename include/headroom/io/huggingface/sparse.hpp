@@ -145,7 +145,7 @@ inline void finish_qwen2_moe(const config& c, shape& m) {
 
 inline void finish_glm4_moe(const config& c, shape& m) {
   m.qk_norm = c.flag("use_qk_norm", false);
-  m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
+  m.rotary_percent = rotary_percent_of(c, 50);
   read_deepseek_experts(c, m, 128, 8, 1408, 1, 1);
 }
 
@@ -192,6 +192,10 @@ inline constexpr decoder_family sparse_decoders[] = {
     // The correction bias is a buffer in transformers, MTP modules are not built.
     {"deepseek_v3", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads), read_deepseek_experts(c, m, 256, 8, 2048, 1, 3); }},
     {"glm4_moe", finish_glm4_moe},
+    {"glm4v_moe_text", [](const config& c, shape& m) {  // Glm4vMoeTextAttention has no norms
+       finish_glm4_moe(c, m), m.qk_norm = false;
+       if (m.head_dim == 0) m.head_dim = m.hidden / m.heads;
+     }},
     {"llama4_text", finish_llama4},
 };
 
@@ -215,7 +219,7 @@ inline void read_weight_sums(const config& c, std::string_view type, shape& m) {
     bool divides;
   };
   static constexpr usual families[] = {{"qwen2_moe", false}, {"qwen3_moe", false}, {"olmoe", false}, {"flex_olmo", false}, {"qwen3_next", true}, {"mellum", true},
-                                       {"deepseek_v3", true}, {"dots1", false},   {"glm4_moe", true}, {"deepseek_v32", true}, {"glm_moe_dsa", true}};
+                                       {"deepseek_v3", true}, {"dots1", false},   {"glm4_moe", true}, {"glm4v_moe_text", true}, {"deepseek_v32", true}, {"glm_moe_dsa", true}};
   if (type == "deepseek_v2") m.experts.raw_weights = true;
   for (const auto& f : families)
     if (type == f.type) m.experts.raw_weights = !c.flag("norm_topk_prob", f.divides);

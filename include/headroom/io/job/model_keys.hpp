@@ -94,7 +94,7 @@ void describe(Keys& k, encoder_shape& e) {
 
 /// Rows of a tower's position table where the file leaves them out: one for each patch, and the class token's.
 constexpr std::int64_t usual_positions(const vision_shape& v) {
-  const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::megatron_clip || v.kind == vision_kind::siglip || v.kind == vision_kind::idefics3 || v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b || v.kind == vision_kind::internvl || v.kind == vision_kind::internvl_6b;
+  const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::megatron_clip || v.kind == vision_kind::siglip || v.kind == vision_kind::idefics3 || v.kind == vision_kind::glm4v || v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b || v.kind == vision_kind::internvl || v.kind == vision_kind::internvl_6b;
   if (!table || v.patch <= 0) return 0;
   const auto edge = v.image / v.patch, high = v.kind == vision_kind::megatron_clip && v.image_height > 0 ? v.image_height / v.patch : edge;
   return edge * high + (headroom::detail::traits_of(v.kind).class_token ? 1 : 0);
@@ -123,6 +123,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("slices", v.slices);
   k.whole("tokens", v.tokens);
   k.flag("newline", v.newline);
+  k.whole("grid", v.grid, {}, 0, 64);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.
     if (const auto* r = k.take("resampler"); r != nullptr && r->is_object()) {

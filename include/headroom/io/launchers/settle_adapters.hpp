@@ -7,7 +7,7 @@
 namespace headroom::io::detail {
 
 /// The linear layers of a tower's modules, by their last names (transformers modeling_clip.py, modeling_siglip.py, modeling_qwen2_vl.py,
-/// modeling_qwen2_5_vl.py, modeling_qwen3_vl.py, modeling_llama4.py, modeling_pixtral.py, modeling_gemma4.py, modeling_idefics3.py, modeling_vit.py, modeling_internvl.py; OpenGVLab's
+/// modeling_qwen2_5_vl.py, modeling_qwen3_vl.py, modeling_llama4.py, modeling_pixtral.py, modeling_gemma4.py, modeling_idefics3.py, modeling_glm4v.py, modeling_vit.py, modeling_internvl.py; OpenGVLab's
 /// modeling_intern_vit.py; 2026-07).
 constexpr std::string_view tower_layer_names(vision_kind kind) {
   switch (kind) {
@@ -20,6 +20,7 @@ constexpr std::string_view tower_layer_names(vision_kind kind) {
     case vision_kind::qwen2_vl: return "qkv|proj|fc1|fc2";
     case vision_kind::qwen2_5_vl: return "qkv|proj|gate_proj|up_proj|down_proj";
     case vision_kind::qwen3_vl: return "qkv|proj|linear_fc1|linear_fc2";
+    case vision_kind::glm4v: return "qkv|proj|gate_proj|up_proj|down_proj";
     case vision_kind::llama4: return "q_proj|k_proj|v_proj|o_proj|fc1|fc2";
     case vision_kind::pixtral:
     case vision_kind::gemma4: return "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj";

@@ -59,7 +59,7 @@ template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
     {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
 template <>
-inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 17>{{{"none", vision_kind::none},
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 18>{{{"none", vision_kind::none},
                                                                                  {"vit", vision_kind::vit},
                                                                                  {"clip", vision_kind::clip},
                                                                                  {"siglip", vision_kind::siglip},
@@ -75,10 +75,11 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 17>
                                                                                  {"megatron-clip", vision_kind::megatron_clip},
                                                                                  {"gemma4", vision_kind::gemma4},
                                                                                  {"idefics3", vision_kind::idefics3},
+                                                                                 {"glm4v", vision_kind::glm4v},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
 template <>
 inline constexpr auto names_of<projector_kind> =
-    std::array<named<projector_kind>, 12>{{{"none", projector_kind::none},
+    std::array<named<projector_kind>, 13>{{{"none", projector_kind::none},
                                           {"mlp", projector_kind::mlp},
                                           {"norm-linear", projector_kind::norm_linear},
                                           {"merger", projector_kind::merger},
@@ -89,7 +90,8 @@ inline constexpr auto names_of<projector_kind> =
                                           {"norm-mlp", projector_kind::norm_mlp},
                                           {"patch-merger", projector_kind::patch_merger},
                                           {"pooled-linear", projector_kind::pooled_linear},
-                                          {"shuffled-linear", projector_kind::shuffled_linear}}};
+                                          {"shuffled-linear", projector_kind::shuffled_linear},
+                                          {"glm-merger", projector_kind::glm_merger}}};
 template <>
 inline constexpr auto names_of<implementation> = std::array<named<implementation>, 3>{
     {{"fused", implementation::fused}, {"foreach", implementation::foreach}, {"loop", implementation::loop}}};
