@@ -63,6 +63,27 @@ TEST_CASE("adapters beside their matrices in one function, and Liger's layers") 
   BOTH(saved(dropped) == saved(adapted(every)) + 3 * (T * h + 2 * T * h));
 }
 
+TEST_CASE("norms and rotary embedding of queries and keys at once") {
+  // axolotl src/axolotl/kernels/gemma4_fused_rope.py, save_for_backward: queries and keys as they come out of their matrices, and a root for each of 4 heads.
+  constexpr auto turned = [] {
+    auto kernels = every;
+    kernels.add(fused_kernel::normed_rotary);
+    auto j = adapted(kernels);
+    j.model.qk_norm = true;
+    return j;
+  }();
+  BOTH(saved(turned) == saved(adapted(every)) + 2 * (2 * T * h + 4 * 4 * T));
+  // Two samples: the model's cosines and sines are of one, and each call copies them for both.
+  auto two = turned;
+  two.batch.micro = 2;
+  auto bare = adapted(every);
+  bare.batch.micro = 2;
+  CHECK(saved(two) == saved(bare) + 2 * (2 * 2 * T * h + 4 * 4 * 2 * T) + 2 * 2 * (2 * 2 * T * (h / 4)));
+  CHECK(objection_to(turned).sentence == nullptr);
+  auto plain = adapted({fused_kernel::normed_rotary});
+  CHECK(std::string_view{objection_to(plain).sentence}.find("normed-rotary") != std::string_view::npos);
+}
+
 TEST_CASE("a kernel takes over where all of its matrices have adapters") {
   auto some = adapted({fused_kernel::adapted_qkv, fused_kernel::adapted_mlp});
   some.adapter.targets = module_set{module::q_proj, module::v_proj};

@@ -150,14 +150,18 @@ constexpr void turn_heads(program& p, const scene& s, const module_set& trained,
     h.k = split_heads(p, s, h.k, m.kv());
     h.v = split_heads(p, s, h.v, m.kv());
   }
-  if (m.qk_norm || m.qk_norm_full) {
+  const bool at_once = s.fused.has(fused_kernel::normed_rotary);
+  if (at_once) {
+    h.q = norm_and_turn(p, s, h.q, trained.has(module::norm));
+    h.k = norm_and_turn(p, s, h.k, trained.has(module::norm));
+  } else if (m.qk_norm || m.qk_norm_full) {
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : s.divided(m.query_width()), trained.has(module::norm), m.qk_norm);  // in full: never a bias (StableLmLayerNormPerHead)
     if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : s.divided(m.kv_width()), trained.has(module::norm), m.qk_norm);
   }
   if (m.value_norm && !shares) h.v = unit_norm(p, s, h.v, m.head_width());
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
-  else {
+  else if (!at_once) {
     const auto tables = rotary_tables(p, s);
     h.q = rotate(p, s, h.q, tables);
     if (!shares) h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);

@@ -58,6 +58,8 @@ constexpr objection check_kernels(const job& j, const No& no) {
     return no("headroom: fused kernels (kernels, loss.kind \"cut\") are not modelled for this framework, compiled or selectively recomputed layers by this version", j.framework.label);
   if (j.kernels.has(fused_kernel::norm) && (m.gated_attention || m.fp32_norm))
     return no("headroom: fused norms are not modelled for models with gated attention, and for norms that scale in fp32, by this version; kernels must be without \"norm\"");
+  if (j.kernels.has(fused_kernel::normed_rotary) && (!m.qk_norm || m.position != position_kind::rope || m.rotary != rotary_kind::halves || m.rotary_percent != 100 || m.latent() || m.pattern.given() || m.gated_attention || m.vision.layers > 0))
+    return no("headroom: a kernel for norms and rotary embedding of queries and keys at once (normed-rotary) is modelled for text models that have both in every layer, as Qwen3, by this version");
   if (!j.kernels.adapted()) return {};
   if (a.kind != adapter_kind::lora || a.base.bits == 8 || a.base.column_bits > 0 || ((m.mlp == mlp_kind::plain || m.sparse()) && j.kernels.has(fused_kernel::adapted_mlp)))
     return no("headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA with bases of 16 or of 4 bits, adapted-mlp on dense gated models, by this version");

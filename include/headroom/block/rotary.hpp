@@ -74,6 +74,17 @@ constexpr tensor rotate(program& p, const scene& s, tensor x, tensor_set tables 
   return y;
 }
 
+/// RMSNorm and rotary embedding of queries or keys by one kernel, which keeps what goes in, a number for each head's row, and cosines and sines: of all samples,
+/// copies of the model's where it has those of one (axolotl src/axolotl/kernels/gemma4_fused_rope.py fused_rms_norm_rope, _fused_rms_norm_rope_setup_context).
+constexpr tensor norm_and_turn(program& p, const scene& s, tensor x, bool trains) {
+  const auto width = s.model->head_width();
+  const auto y = p.make(p.elements(x), p.width(x)), statistic = p.make(p.elements(x) / width, 4);
+  const auto copies = s.packed || s.samples == 1 ? 0 : checked::mul(s.tokens, s.model->rotary_width());
+  const auto tables = copies == 0 ? tensor_set{0} : p.make(copies, s.width) | p.make(copies, s.width);
+  p.step(x.bit(), y | statistic | tables, {.saves = x | statistic | tables, .weight_gradient = trains ? p.rounded(width, s.weight_width) : bytes{0}});
+  return y;
+}
+
 /// Queries, keys and values behind their projections.
 struct heads {
   tensor q{}, k{}, v{};

@@ -9,8 +9,8 @@ namespace headroom {
 
 /// Kernels that stand for several operations of a layer: Liger-Kernel's RMSNorm, gated activation and rotary embedding; and functions of
 /// autograd that multiply by a frozen base and its adapters at once, for q, k and v, for attention's output, and for a gated MLP
-/// (axolotl src/axolotl/kernels/lora.py; they fuse where all matrices of their kind have adapters).
-enum class fused_kernel : std::uint8_t { norm, gated, rotary, adapted_qkv, adapted_output, adapted_mlp };
+/// (axolotl src/axolotl/kernels/lora.py; they fuse where all matrices of their kind have adapters); the norm of queries and of keys with their rotary embedding.
+enum class fused_kernel : std::uint8_t { norm, gated, rotary, adapted_qkv, adapted_output, adapted_mlp, normed_rotary };
 /// A set of these.
 struct fused_kernels {
   std::uint32_t bits{};

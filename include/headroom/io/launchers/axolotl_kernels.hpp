@@ -12,6 +12,7 @@ class axolotl_kernels {
   explicit axolotl_kernels(axolotl_arguments& a) : a_(&a) {}
 
   void read() {
+    heads_ = a_->v.on("fused_attn_kernel");
     of_adapters();
     plugins();
   }
@@ -52,7 +53,8 @@ class axolotl_kernels {
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
     if (adapted()) check_linear_attention(m);
-    if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(by_));
+    if (heads_) turns_heads(m), list.push_back("normed-rotary");
+    if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(heads_ ? "fused_attn_kernel" : by_));
   }
 
  private:
@@ -102,6 +104,13 @@ class axolotl_kernels {
     if (!linear || targets == nullptr || a_->v.word_now("base_model").find("Qwen3-Next") != std::string::npos) return;
     const bool reached = !targets->is_array() || std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "mixer_in" || t == "mixer_out" || t == "out_proj"; });
     if (reached) a_->refused(said_ ? asked_ : "adapter", "axolotl's kernels for adapters of linear attention are not modelled by this version: say lora_qkv_kernel and lora_o_kernel false, or name none of its matrices in lora_target_modules");
+  }
+  /// One kernel for norms and rotary embedding of queries and keys, in classes that axolotl knows by their name (loaders/patch_manager.py, fused_attn_kernel; of
+  /// others it warns and goes on): of them Qwen3's and Qwen3-MoE's are modelled.
+  void turns_heads(const shape& m) const {
+    const auto name = a_->v.word_now("base_model");
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+    if (!has("Qwen3-") || has("Qwen3-Next") || has("Qwen3-VL") || has("Qwen3-Omni") || !m.qk_norm) a_->d->unmodelled_key("fused_attn_kernel", true, a_->v.place("fused_attn_kernel"));
   }
   [[nodiscard]] bool gathers_by_layer() const {
     const auto* options = a_->d->find({"framework", "options", "zero_optimization"});
@@ -156,7 +165,7 @@ class axolotl_kernels {
   axolotl_arguments* a_;
   std::string by_, asked_;
   std::vector<std::string> fused_;
-  bool cuts_{}, gates_{}, said_{}, liger_{}, linear_{};
+  bool heads_{}, cuts_{}, gates_{}, said_{}, liger_{}, linear_{};
 };
 
 }  // namespace headroom::io::detail

@@ -79,7 +79,7 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"dsv4_shared_mlp_lora_kernel", ""}, {"ebft", "false"}, {"expert_backend", ""}, {"expert_parallel_size", "1"}, {"experts_implementation", "false"},
     {"flash_attn_cross_entropy", "false"}, {"flash_attn_d512", "false"}, {"flash_attn_fuse_mlp", "false"}, {"flash_attn_fuse_qkv", "false"},
     {"flash_optimum", "false"}, {"fp32_norm_classes", "false"}, {"fp32_norms", "false"}, {"fp8", "false"},
-    {"fp8_enable_fsdp_float8_all_gather", "false"}, {"fused_attn_kernel", "false"}, {"gc_steps", ""}, {"gemma4_fp8_nonexpert", ""},
+    {"fp8_enable_fsdp_float8_all_gather", "false"}, {"gc_steps", ""}, {"gemma4_fp8_nonexpert", ""},
     {"gemma4_hybrid_attn_impl", "false"}, {"gemma4_nf4_nonexpert", ""}, {"gptq", "false"}, {"gpu_memory_limit", ""}, {"kd_trainer", ""},
     {"large_head_attention", "false"}, {"layer_offloading", "false"}, {"lisa_n_layers", "0"}, {"llama4_linearized_experts", "false"}, {"loftq_config", ""},
     {"lora_exclude_modules", ""}, {"lora_model_dir", ""}, {"lora_on_cpu", "false"}, {"lora_rank_pattern", ""}, {"lora_target_parameters", ""},

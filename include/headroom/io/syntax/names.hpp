@@ -156,12 +156,13 @@ inline constexpr auto names_of<recurrence> = std::array<named<recurrence>, 2>{{{
 template <>
 inline constexpr auto names_of<fake_quantizer> = std::array<named<fake_quantizer>, 2>{{{"intx", fake_quantizer::intx}, {"int4", fake_quantizer::int4}}};
 template <>
-inline constexpr auto names_of<fused_kernel> = std::array<named<fused_kernel>, 6>{{{"norm", fused_kernel::norm},
+inline constexpr auto names_of<fused_kernel> = std::array<named<fused_kernel>, 7>{{{"norm", fused_kernel::norm},
                                                                                    {"gated", fused_kernel::gated},
                                                                                    {"rotary", fused_kernel::rotary},
                                                                                    {"adapted-qkv", fused_kernel::adapted_qkv},
                                                                                    {"adapted-output", fused_kernel::adapted_output},
-                                                                                   {"adapted-mlp", fused_kernel::adapted_mlp}}};
+                                                                                   {"adapted-mlp", fused_kernel::adapted_mlp},
+                                                                                   {"normed-rotary", fused_kernel::normed_rotary}}};
 template <>
 inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 6>{{{"full", loss_kind::full},
                                                                              {"chunked", loss_kind::chunked},
