@@ -1,5 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Models in axolotl's configurations: values of their config.json that are set anew, fine-tunes known by the model that they are of (067b021c).
+#include <headroom/states/states.hpp>
+
 #include <doctest/doctest.h>
 
 #include "imported.hpp"
@@ -32,6 +34,63 @@ TEST_CASE("a fine-tune that has its model's shape") {
   const std::string rest = "\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n";
   CHECK(yaml("base_model: Skywork/Skywork-Reward-V2-Qwen3-8B" + rest).model == *models::find("qwen3-8b"));
   CHECK(yaml("base_model: trl-lib/qwen1.5-1.8b-sft" + rest).model == *models::find("qwen1.5-1.8b"));
+}
+
+TEST_CASE("experts that nothing quantises become fp32 beside a quantised base") {
+  const auto j = yaml("base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\ntf32: true\n");
+  CHECK(j.adapter.rest_experts == formats::fp32);
+  CHECK(j.adapter.base_skips == module_set{module::experts_gate, module::experts_up, module::experts_down, module::head});
+  // 24 layers: 60 experts of three matrices of 1,408 x 2,048 at four bytes; attention's four matrices and a shared expert of 5,632 in NF4 with double
+  // quantisation; two tables of 151,936 rows, routers, norms and biases in bf16.
+  const auto weights = states(j).gpu[row::model_parameters].count();
+  CHECK(weights > 51'714'000'000);
+  CHECK(weights < 51'718'000'000);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(job_of({{"axo.yaml", "base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\n"}}, {}).assumed_defaults == j.assumed_defaults + 1);  // whose products run in TF32 or not
+
+  const std::string mixtral = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\ndeepspeed: zero2.json\n";
+  const std::vector<imported::text> files{{"axo.yaml", mixtral}, {"zero2.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"}};
+  const auto cast = job_of(files, {"hardware.gpus_per_node=8"});
+  CHECK(cast.adapter.rest_experts == formats::bf16);  // DeepSpeed casts the module as a whole
+  CHECK(states(cast).gpu[row::model_parameters].count() > 32L * 8 * 3 * 4096 * 14336 * 2);
+}
+
+TEST_CASE("what adapters find beside LFM 2's convolutions") {
+  const std::string lfm = "base_model: LiquidAI/LFM2-8B-A1B\nmicro_batch_size: 4\nsequence_len: 4096\nflash_attention: true\nsample_packing: true\nadapter: lora\nload_in_8bit: true\nlora_r: 32\n";
+  const auto j = yaml(lfm + "lora_target_modules: 'model.layers.[\\d]+.(mlp|cross_attn|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
+  CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj});  // its attention ends in out_proj, and its MLPs are w1, w2 and w3
+  CHECK(j.adapter.base == formats::int8);
+  CHECK(j.adapter.rest_experts == formats::fp32);
+  const auto weights = states(j).gpu[row::model_parameters].count();
+  CHECK(weights > 22L * 32 * 3 * 2048 * 1792 * 4 + 65'536L * 2048 * 2);
+  CHECK(weights < 22L * 32 * 3 * 2048 * 1792 * 4 + 65'536L * 2048 * 2 + 470'000'000);  // 455 million more, a byte each
+  CHECK(refusal_of({{"axo.yaml", lfm + "lora_target_modules: [out_proj]\n"}}, {}).find("lora_target_modules") != std::string::npos);
+  CHECK(refusal_of({{"axo.yaml", lfm + "lora_target_modules: [o_proj, up_proj]\n"}}, {}).find("nothing trains") != std::string::npos);
+}
+
+TEST_CASE("norms and rotary embedding of Qwen3's queries and keys in one kernel") {
+  const std::string rest = "\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nsample_packing: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n", on = "fused_attn_kernel: true\n";
+  const auto plain = yaml("base_model: Qwen/Qwen3-8B" + rest), at_once = yaml("base_model: Qwen/Qwen3-8B" + rest + on);
+  CHECK_FALSE(plain.kernels.has(fused_kernel::normed_rotary));
+  CHECK(at_once.kernels == fused_kernels{fused_kernel::adapted_qkv, fused_kernel::adapted_output, fused_kernel::adapted_mlp, fused_kernel::normed_rotary});
+  CHECK(refusal_of({{"axo.yaml", "base_model: google/gemma-3-1b-it" + rest + "lora_mlp_kernel: false\n" + on}}, {}).find("fused_attn_kernel = true is not modelled") != std::string::npos);
+  CHECK(refusal_of({{"axo.yaml", "base_model: meta-llama/Llama-3.1-8B" + rest + on}}, {}).find("fused_attn_kernel") != std::string::npos);
+}
+
+TEST_CASE("words and classes that axolotl ends at") {
+  CHECK(refusal_of({{"axo.yaml", "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nflash_attention: true\ntokens: [5]\n"}}, {}).find("axo.yaml:4: tokens must be a list of words") != std::string::npos);
+  const auto listed = refusal_of({{"axo.yaml", dense + "fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: [LlamaDecoderLayer]\n"}}, {"hardware.gpus_per_node=8"});
+  CHECK(listed.find("transformer_layer_cls_to_wrap must be one name") != std::string::npos);
+}
+
+TEST_CASE("activations that go to the host beside adapters") {
+  const auto kept = yaml(dense + "gradient_checkpointing: true\ngradient_checkpointing_kwargs:\n  use_reentrant: false\n");
+  auto moved = yaml(dense + "gradient_checkpointing: true\nactivation_offloading: true\ngradient_checkpointing_kwargs:\n  use_reentrant: false\n");
+  CHECK(moved.offload.activations == place::on_cpu);
+  CHECK(moved.recompute.mode == recompute_mode::full);
+  moved.offload.activations = place::on_gpu;
+  CHECK(moved == kept);
+  CHECK(refusal_of({{"axo.yaml", dense + "gradient_checkpointing: true\nactivation_offloading: true\n"}}, {}).find("activation_offloading = true is not modelled") != std::string::npos);
 }
 
 }  // namespace test_axolotl_models

@@ -181,8 +181,38 @@ TEST_CASE("experts that are parameters, in four bits") {
 
   auto neither = qlora(models::qwen3_30b_a3b);
   CHECK(why(neither).find("which bitsandbytes leaves as they are") != std::string::npos);
+  packs.adapter.base = formats::gptq_int8;
+  CHECK(why(packs).find("experts that are parameters are modelled in 4 or 8 bits alone") != std::string::npos);
+}
+
+TEST_CASE("experts that are parameters, in eight bits, and in fp32 beside a quantised base") {
+  constexpr module_set experts{module::experts_gate, module::experts_up, module::experts_down};
+  auto skips = qlora(models::qwen3_30b_a3b);
+  skips.adapter.base = formats::int8;
+  skips.adapter.base_skips |= experts;
+  auto packs = qlora(models::qwen3_30b_a3b);
   packs.adapter.base = formats::int8;
-  CHECK(why(packs).find("experts that are parameters are modelled in 4 bits alone") != std::string::npos);
+  packs.adapter.base_also = experts;
+  // A byte a number, and a fp32 number for each of 2 × 768 + 2,048 rows of 128 experts, where 16-bit numbers were.
+  const long n = 603'979'776, scales = 128L * (2 * 768 + 2048) * 4;
+  CHECK(weights(skips) - weights(packs) == 48 * (2 * n - n - scales));
+  skips.recompute = packs.recompute = recompute::none;
+  const auto row_of = [](const job& j, row r) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][r].count(); };
+  CHECK(row_of(packs, row::gathered_parameters) - row_of(skips, row::gathered_parameters) == 48 * 4 * n);  // made fp32 whenever they are read, and kept by their products
+  // In fp32 twice as large as in bf16. 1,024 tokens visit 8 experts each: of a row gate and up (1,536 numbers), the activation (768) and what comes back
+  // (2,048) are kept, all in the experts' format, as the products take it.
+  auto wide = skips;
+  wide.adapter.rest_experts = formats::fp32;
+  CHECK(weights(wide) - weights(skips) == 48 * 2 * n);
+  CHECK(row_of(wide, row::activations) - row_of(skips, row::activations) == 48L * 1024 * 8 * (1536 + 768 + 2048) * 2);
+  CHECK(row_of(packs, row::activations) == row_of(wide, row::activations));
+  CHECK(cost(wide).step.value > cost(skips).step.value);
+
+  wide.adapter.base_skips = {module::head};
+  CHECK(why(wide).find("adapter.rest_experts is the format") != std::string::npos);
+  auto dense = qlora(models::llama_3_2_1b);
+  dense.adapter.rest_experts = formats::fp32;
+  CHECK(why(dense).find("adapter.rest_experts is the format") != std::string::npos);
 }
 
 }  // namespace test_beside_text

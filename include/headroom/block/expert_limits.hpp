@@ -14,7 +14,11 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
   constexpr module_set all{module::experts_gate, module::experts_up, module::experts_down};
   const auto& m = j.model;
   const auto& a = j.adapter;
-  if (!m.sparse() || !j.framework.experts.joins_gate()) return {};
+  const auto& left = a.rest_experts;
+  const bool parameters = m.sparse() && j.framework.experts.joins_gate();
+  if (left.set() && (!parameters || !a.base.quantised() || (a.base_skips.bits & all.bits) != all.bits || left.quantised() || left.bits < 16))
+    return no("headroom: adapter.rest_experts is the format, of 16 or 32 bits, of routed experts that are parameters, as since transformers 5, and that a quantised base leaves (adapter.base_skips); bits", left.bits);
+  if (!parameters) return {};
   const auto halves = [&](const module_set& s) { return m.mlp == mlp_kind::gated && s.has(module::experts_gate) != s.has(module::experts_up); };
   if (a.active() && (a.targets.bits & all.bits) != 0)
     return no("headroom: since transformers 5 routed experts are parameters and no linear layers, and adapters on them are not modelled by this version: adapter.targets must be "
@@ -24,7 +28,7 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
     if (skips == also)
       return no("headroom: since transformers 5 routed experts are parameters and no linear layers, which bitsandbytes leaves as they are: adapter.base_skips must have experts, or adapter.base_also, where the "
                 "trainer quantises them itself, or framework.version be \"2025-12\" or older; adapter.base has bits", a.base.bits);
-    if (also && a.base.bits != 4) return no("headroom: experts that are parameters are modelled in 4 bits alone by this version (adapter.base nf4, nf4-double); adapter.base has bits", a.base.bits);
+    if (also && a.base.bits != 4 && a.base.row_bits == 0) return no("headroom: experts that are parameters are modelled in 4 or 8 bits alone by this version (adapter.base nf4, nf4-double, int8); adapter.base has bits", a.base.bits);
   }
   if (a.active() && halves(a.modules_to_save)) return no("headroom: since transformers 5 gate and up of the experts are one parameter: adapter.modules_to_save must have both or neither; framework", j.framework.label);
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {

@@ -41,27 +41,28 @@ constexpr sorted_rows sort_rows(program& p, const scene& s, tensor n, const rout
   const auto x = p.view(gathered, p.elements(gathered));  // masked in place
   p.step(gathered | mask, x.bit(), {.saves = mask.bit()});
   const auto back = numbers();
-  return {cast(p, x, s.weight_width), weights, experts, mask, offsets, back};
+  return {cast(p, x, s.expert_width), weights, experts, mask, offsets, back};
 }
 
 /// A grouped product with a parameter of all experts, and its bias: a row for each row.
 constexpr tensor grouped_product(program& p, const scene& s, const sorted_rows& r, tensor x, std::int64_t in, std::int64_t out, bool trains) {
   const auto& e = s.model->experts;
   const auto rows = p.elements(x) / in;
-  const auto y = p.make(checked::mul(rows, out), s.weight_width);
+  const auto y = p.make(checked::mul(rows, out), s.expert_width);
   // A parametrisation makes the parameter whenever it is read, under no_grad, and the product saves that (bitsandbytes nn/parametrize.py
   // Bnb4bitParametrization.forward; functional.py dequantize_4bit, whose scales are made fp32 first).
   tensor made{};
   if (s.quantised.has(module::experts_up)) {
     const auto all = checked::mul(in, out, e.count);
-    made = p.make(all, s.width, row::gathered_parameters);
-    p.step(0, made.bit(), {.forward_temporary = p.rounded(checked::ceil_div(all, 64), 4)});
+    const bool bytewise = s.base.bits == 8;  // times a scale a row, and then times a number
+    made = p.make(all, bytewise ? 4 : s.width, row::gathered_parameters);
+    p.step(0, made.bit(), {.forward_temporary = bytewise ? p.size(made) : p.rounded(checked::ceil_div(all, 64), 4)});
   }
   const auto parameter = [&](std::int64_t each) { return trains ? p.rounded(checked::mul(each, e.count), s.weight_width) : bytes{0}; };
   const auto kept = made.valid() && p.needs_gradient(x) ? made.bit() : 0;
   p.step(x | r.offsets | made, y.bit(), {.saves = (trains ? x.bit() : 0) | r.offsets | kept, .weight_gradient = parameter(checked::mul(in, out))});
   if (!e.bias) return y;
-  const auto bias = p.make(p.elements(y), s.weight_width);
+  const auto bias = p.make(p.elements(y), s.expert_width);
   p.step(r.experts.bit(), bias.bit(), {.saves = trains ? r.experts.bit() : 0, .weight_gradient = parameter(out)});
   const auto sum = p.view(y, p.elements(y));  // added in place
   p.step(y | bias, sum.bit(), {.passes_gradient = true});

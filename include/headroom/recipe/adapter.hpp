@@ -54,6 +54,7 @@ struct adapter {
   module_set base_skips{}; ///< linear layers that stay in the parameter format although the base is quantised
   module_set base_also{};  ///< what is quantised beside the language model's linear layers: head, vision, projector, experts that are parameters
   number_format rest{};    ///< of frozen weights that are not quantised beside a quantised base; not set(): as the framework leaves them
+  number_format rest_experts{};  ///< of routed experts among them; not set(): as the others
   bool fused_qkv{};        ///< one A and one B over the fused q, k, v projection
   module_set modules_to_save{};  ///< modules of which a copy trains in full beside the adapters (peft utils/other.py ModulesToSaveWrapper)
 

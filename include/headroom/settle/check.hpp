@@ -123,7 +123,7 @@ constexpr objection check_formats(const job& j, const No& no) {
   for (const auto* f : {&p.parameters, &p.compute, &p.gradients, &p.reduce, &p.master, &p.frozen})
     if (f->quantised() || (f->present() && f->bits < 8 && !(f == &p.compute && *f == formats::nvfp4)))
       return no("headroom: precision.parameters, compute, gradients, reduce, master and frozen must be fp32, tf32, bf16, fp16 or fp8, and compute may be nvfp4; adapter.base says in what a frozen base is packed; found", f->label);
-  for (const auto* f : {&p.state, &j.optimizer.state, &j.adapter.format, &j.adapter.base, &j.adapter.rest, &j.loss.logits, &j.rollout.format, &j.rollout.kv_format, &j.objective.reference_format, &j.objective.frozen.parameters, &j.objective.critic.parameters})
+  for (const auto* f : {&p.state, &j.optimizer.state, &j.adapter.format, &j.adapter.base, &j.adapter.rest, &j.adapter.rest_experts, &j.loss.logits, &j.rollout.format, &j.rollout.kv_format, &j.objective.reference_format, &j.objective.frozen.parameters, &j.objective.critic.parameters})
     if (*f == formats::nvfp4) return no("headroom: nvfp4 is a format of precision.compute alone by this version");
   if (p.set() && (!p.parameters.present() || (p.compute.set() && !p.compute.present()))) return no("headroom: precision.parameters and compute must not be none");
   return {};

@@ -104,7 +104,7 @@ constexpr void settle_widths(settled_job& r) {
   const bool narrow_stream = s.narrow_frozen && !trained_modules(j, -1).has(module::embedding);  // it begins in the embedding's format, and sums of both are in it
   s.residual_width = narrow_stream ? p.frozen.width() : p.autocast ? p.parameters.width() : s.width;
   if (r.model.fp32_residual) s.residual_width = 4;
-  s.weight_width = p.autocast ? p.parameters.width() : s.width;
+  s.expert_width = s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
 }
@@ -162,6 +162,13 @@ constexpr void settle_kernels(settled_job& r) {
   if (s.kernel != attention::eager && s.kernel != attention::math && !s.host) r.assumptions.add(assumption::flash_backward_workspace);
 }
 
+/// The format of what a quantised base leaves.
+constexpr number_format left_by_base(const job& j, const precision& p, bool experts) {
+  const auto& a = j.adapter;
+  if (experts && a.rest_experts.set()) return a.rest_experts;
+  return a.rest.set() ? a.rest : j.framework.quantised.upcasts_beside(a.base) ? formats::fp32 : p.parameters;
+}
+
 /// Adapters, and the frozen base under them.
 constexpr void settle_adapter(settled_job& r) {
   const auto& j = *r.source;
@@ -182,6 +189,9 @@ constexpr void settle_adapter(settled_job& r) {
     packed |= j.adapter.base_also;
     packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
     s.quantised = packed;
+    // Bytes are made fp32 (axolotl monkeypatch/moe_quant.py, Bnb8bitParametrization; bitsandbytes int8_vectorwise_dequant).
+    const bool left = !packed.has(module::experts_up);
+    if (left || s.base.bits == 8) s.expert_width = left ? left_by_base(j, r.precision, true).width() : 4;
   }
   if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
     if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);

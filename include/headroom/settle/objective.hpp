@@ -107,8 +107,8 @@ constexpr job standing_of_other(const job& j, const model_role& role) {
   r.kernels = j.kernels.adapted() ? fused_kernels{} : j.kernels;
   r.offload.activations = place::on_gpu;
   // Adapters on nothing: a frozen model.
-  r.adapter = {.kind = adapter_kind::lora, .rank = 1, .base = j.adapter.base, .base_skips = j.adapter.base_skips, .base_also = j.adapter.base_also, .rest = j.adapter.rest};
-  if (role.given()) r.adapter.base = r.adapter.rest = {};
+  r.adapter = {.kind = adapter_kind::lora, .rank = 1, .base = j.adapter.base, .base_skips = j.adapter.base_skips, .base_also = j.adapter.base_also, .rest = j.adapter.rest, .rest_experts = j.adapter.rest_experts};
+  if (role.given()) r.adapter.base = r.adapter.rest = r.adapter.rest_experts = {};
   if (!role.given() && j.objective.reference_at != place::on_gpu) r.offload.parameters = j.objective.reference_at;
   if (j.objective.code == method_code::verl) {  // in bf16, and on the host (verl/workers/fsdp_workers.py _build_model_optimizer: CPUOffload for all but the actor)
     r.precision = {.parameters = formats::bf16};

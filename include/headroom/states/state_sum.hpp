@@ -57,8 +57,9 @@ class state_sum {
       const auto like = [&](const number_format& f) -> const number_format& { return f.bits == p.parameters.bits ? format : f; };
       side_ = {row::adapters, format, like(p.gradients), format.width() < p.master.width() ? p.master : formats::none, like(o_->state)};
     }
-    const auto& rest = j.adapter.rest;
-    frozen_ = !j.adapter.base.quantised() ? p.untrained() : rest.set() ? rest : j.framework.quantised.upcasts_beside(j.adapter.base) ? formats::fp32 : p.parameters;
+    const bool quantised = j.adapter.base.quantised();
+    frozen_ = quantised ? left_by_base(j, p, false) : p.untrained();
+    experts_ = quantised ? left_by_base(j, p, true) : frozen_;
     packed_ = j.adapter.base;
     keeps_ = {.granule = s.flat ? 1 : s.layer.granule, .flat = s.flat};
   }
@@ -68,7 +69,7 @@ class state_sum {
     if (copies == 0) return;
     const auto here = local(w.rows, w.columns, w.elements(), s_->shards.parameters);
     const bool divides = quantised && s_->source->framework.quantised.divides_statistics;  // scales are cut as the weights are
-    const auto weight = divides ? held(here, 1, here, packed_) : held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
+    const auto weight = divides ? held(here, 1, here, packed_) : held(w.rows, w.columns, here, quantised ? packed_ : w.expert ? experts_ : frozen_);
     r.gpu[row::model_parameters] += copies * weight;
     if (s_->source->offload.parameters != place::on_gpu) [[unlikely]] pin(copies, weight);
     if (quantised && !divides) r.frozen_extra += copies * s_->source->adapter.base.metadata(w.rows, w.columns);
@@ -258,7 +259,7 @@ class state_sum {
   updated_tensor first_updated_{};
   std::array<std::int64_t, 2> waiting_rows_{}, waiting_elements_{};  ///< vectors, matrices
   std::int64_t joined_rows_{}, joined_here_{};  ///< of a matrix whose rest comes next
-  stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
+  stored frozen_{}, experts_{}, packed_{}; ///< weights that do not train: plain, of experts, and quantised
   tensor_keeping keeps_{};
   update_loop loop_{};
   std::array<bytes, 2> waiting_{};  ///< vectors, matrices

@@ -155,6 +155,7 @@ inline adapter read_adapter(const json_value& value, const std::string& path, co
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
   format_key(k, "rest", a.rest);
+  format_key(k, "rest_experts", a.rest_experts);
   if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), has);
   if (const auto* v = k.take("base_also")) a.base_also = read_modules(*v, k.at("base_also"), has);
   if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), has);
@@ -180,6 +181,7 @@ inline json_value adapter_to_json(adapter a, const model_parts& has) {
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
   format_key(k, "rest", a.rest);
+  format_key(k, "rest_experts", a.rest_experts);
   if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, has));
   if (!a.base_also.empty()) k.put("base_also", modules_to_json(a.base_also, has));
   if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, has));

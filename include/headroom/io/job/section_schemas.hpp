@@ -171,6 +171,7 @@ inline schema_value adapter_schema() {
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
   format_key(k, "rest", a.rest);
+  format_key(k, "rest_experts", a.rest_experts);
   k.is("base_skips", modules_schema());
   k.is("base_also", modules_schema());
   k.is("modules_to_save", modules_schema());

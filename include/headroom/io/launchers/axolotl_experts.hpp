@@ -20,12 +20,13 @@ class axolotl_experts {
   void finish(const shape& m) const {
     auto& d = *a_->d;
     auto& v = a_->v;
-    if (d.find({"adapter"}) != nullptr && (m.latent() || m.sparse())) found(m);
+    if (d.find({"adapter"}) != nullptr && (m.latent() || m.sparse() || convolves(m))) found(m);
     if (!m.sparse()) return;  // its loader looks for parameters of three dimensions; routers' logits are of routers
     if (!by_routers_.empty()) d.say({"loss", "balances_experts"}, true, v.place(by_routers_));
     const auto* added = d.find({"adapter"});
     const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
-    if (added != nullptr && added->contains("base")) base(whose);
+    if (added != nullptr && added->contains("base")) base();
+    multiplies_in_fp32();
     if (added != nullptr && !beside_experts(added->value("targets", json_value("all-linear"))) && !targets(m)) a_->refused(v.has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
     if (const auto remote = v.all().find("trust_remote_code"); remote != v.all().end() && *remote == true && !without_code()) a_->refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
     if (!d.has({"environment", "transformers"})) d.say({"environment", "transformers"}, "5.14", a_->from->source);
@@ -41,6 +42,29 @@ class axolotl_experts {
       if (name != "output_router_logits") return a_->unmodelled(key);
     if (truth((*said)["output_router_logits"], std::string{key} + ".output_router_logits")) by_routers_ = key;
   }
+  static bool convolves(const shape& m) {
+    for (std::int64_t i = 0; i < m.pattern.period; ++i)
+      if (m.pattern.at(i).mixer == mixer_kind::gated_convolution) return true;
+    return false;
+  }
+  /// Of LFM 2 they are self_attn.q_proj, k_proj, v_proj and out_proj, feed_forward.w1, w2 and w3, conv.in_proj and out_proj (transformers models/lfm2/modeling_lfm2.py).
+  void found_beside_convolutions() const {
+    auto& d = *a_->d;
+    auto list = json_value::array();
+    const auto& targets = *d.find({"adapter", "targets"});
+    for (const auto& t : targets)
+      if (t == "q_proj" || t == "k_proj" || t == "v_proj")
+        list.push_back(t);
+      else if (t != "o_proj" && t != "gate_proj" && t != "up_proj" && t != "down_proj")
+        a_->unmodelled("lora_target_modules");
+    keep(list, targets.size());
+  }
+  void keep(const json_value& list, std::size_t named) const {
+    const auto place = a_->v.place("lora_target_modules");
+    if (list.empty()) a_->refused("lora_target_modules", "this model has no layer of these names, and nothing trains");
+    if (list.size() < named) a_->d->notes.push_back(place + ": adapters are on " + list.dump() + " alone: this model has no layers of the other names");
+    if (list != *a_->d->find({"adapter", "targets"})) a_->d->say({"adapter", "targets"}, list, place);
+  }
   static bool beside_experts(const json_value& targets) {
     return targets.is_array() && std::all_of(targets.begin(), targets.end(), [](const json_value& t) {
       return t.is_string() && among_words("q_proj|k_proj|v_proj|o_proj|dense_gate|dense_up|dense_down|mixer_in|mixer_out|shared_gate|shared_up|shared_down", t.get_ref<const std::string&>());
@@ -53,6 +77,7 @@ class axolotl_experts {
     auto& d = *a_->d;
     const auto* targets = d.find({"adapter", "targets"});
     if (targets == nullptr || !targets->is_array()) return;
+    if (convolves(m)) return found_beside_convolutions();
     const bool dense = m.experts.first_dense_layers > 0 || m.experts.beside_mlp;
     const bool of_mlps = m.sparse() && std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "gate_proj" || t == "up_proj" || t == "down_proj"; });
     if (of_mlps && (m.experts.every > 1 || (m.pattern.given() && (a_->whole_path || dense)))) a_->unmodelled("lora_target_modules");
@@ -67,28 +92,38 @@ class axolotl_experts {
       if (of_mlp && !a_->whole_path && m.experts.shared_ffn > 0) list.push_back("shared_" + part);
       if (!of_mlp) list.push_back(t);
     }
-    const auto place = a_->v.place("lora_target_modules");
-    if (list.empty()) a_->refused("lora_target_modules", "this model has no layer of these names, and nothing trains");
-    if (list == *targets) return;
-    if (list.size() < targets->size()) d.notes.push_back(place + ": adapters are on " + list.dump() + " alone: this model has no layers of the other names");
-    d.say({"adapter", "targets"}, list, place);
+    keep(list, targets->size());
   }
   /// Checkpoints of these makers bring no code of their own with a mixture of experts: trust_remote_code changes nothing (their config.json has no auto_map).
   [[nodiscard]] bool without_code() const {
     const auto name = a_->v.word_now("base_model");
     return name.starts_with("mistralai/Mixtral") || name.starts_with("mistral-community/Mixtral") || name.starts_with("Qwen/");
   }
-  void base(const std::string& whose) const {
+  void base() const {
     auto& d = *a_->d;
     const auto by = a_->v.has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit";
-    const bool eight = *d.find({"adapter", "base"}) == "int8";
     const auto all = json_value::array({"experts_gate", "experts_up", "experts_down"});
-    if (quantises_ && eight) a_->refused("quantize_moe_experts", "experts in eight bits, which are made fp32 whenever they are read, are not modelled by this version: load_in_4bit is");
     if (quantises_) return d.say({"adapter", "base_also"}, all, a_->v.place("quantize_moe_experts"));
-    if (!a_->fsdp) a_->refused(by, "a quantised base" + whose + ", which are not quantised, and which prepare_model_for_kbit_training makes fp32: quantize_moe_experts quantises them");
     auto skips = all;
     skips.push_back("lm_head");
     d.say({"adapter", "base_skips"}, skips, a_->v.place(by));
+    // prepare_model_for_kbit_training makes them fp32, which DeepSpeed undoes (runtime/engine.py _configure_distributed_model, module.bfloat16()).
+    if (a_->fsdp) return;
+    if (a_->engine && a_->dtype != "bfloat16") a_->refused(by, "a quantised base beside experts that are not" + std::string{" is modelled under DeepSpeed in bf16 alone by this version"});
+    const std::string left = a_->engine ? "bf16" : "fp32";
+    d.say({"adapter", "rest_experts"}, left, a_->v.place(by));
+    d.notes.push_back(a_->v.place(by) + ": routed experts are parameters and no matrices in transformers 5.14: they are not quantised, and lie there in " + left + " (quantize_moe_experts quantises them)");
+  }
+  /// How fast products in fp32 are depends on torch's TF32, which the Trainer turns on where it is told to (training_args.py, tf32).
+  void multiplies_in_fp32() const {
+    auto& d = *a_->d;
+    const auto* base = d.find({"adapter", "base"});
+    const auto* left = d.find({"adapter", "rest_experts"});
+    const bool wide = left != nullptr ? *left == "fp32" : base != nullptr && *base == "int8" && quantises_;
+    if (!wide || a_->v.on("tf32")) return;
+    const std::string one = "experts are multiplied in fp32, and a step takes as long as with TF32 (tf32: true)";
+    d.notes.push_back(a_->from->source + ": " + one);
+    d.assumed.push_back(one);
   }
   /// Every linear layer, where the router is none and there is no dense layer (transformers models/mixtral, qwen2_moe, qwen3_moe: their routers are
   /// classes with a parameter; gates of shared experts are linear layers).

@@ -84,6 +84,7 @@ inline json_value axolotl_fsdp(draft& d, const document& from, const json_value&
   if (!wrap.empty() && wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + from.place("fsdp_config") + ": auto_wrap_policy " + wrap + " is not modelled by this version: a unit is a layer (TRANSFORMER_BASED_WRAP)");
   const auto layer = to.value("transformer_layer_cls_to_wrap", json_value(""));
   to.erase("transformer_layer_cls_to_wrap");
+  if (layer.is_array()) fail("headroom: " + from.place("fsdp_config") + ": transformer_layer_cls_to_wrap must be one name: axolotl ends at a list (utils/schemas/fsdp.py, FSDPConfig)");
   const auto text = layer.is_string() ? layer.get<std::string>() : std::string{","};
   refuse_tower_class(from.place("fsdp_config"), text);
   if (!text.empty() && (text.find(',') != std::string::npos || !(text.ends_with("Layer") || text.ends_with("Block")) || text.ends_with("MoeBlock")))

@@ -10,6 +10,8 @@ namespace headroom::io::detail {
 /// Words for the tokenizer: embedding and head get a row for each that it did not have (loaders/model.py, _resize_token_embeddings).
 inline void read_axolotl_words(axolotl_arguments& a, const json_value& words) {
   if (!words.is_array()) wrong_value("tokens", "a list of words", words);
+  for (const auto& word : words)
+    if (!word.is_string()) a.refused("tokens", "tokens must be a list of words in axolotl, which ends at anything else (utils/schemas/config.py); found " + word.dump());
   if (a.adapter && !a.v.has("lora_modules_to_save")) a.refused("tokens", "axolotl ends where an adapter trains and tokens are new: lora_modules_to_save must have the embedding and the head (loaders/utils.py, check_model_config)");
   if (words.size() > 1024) a.unmodelled("tokens");
   const auto one = "tokens adds up to " + std::to_string(words.size()) + " rows to the embedding and the head, which are not counted";

@@ -37,8 +37,9 @@ class axolotl_samples {
       return a_->d->say({"batch", "packed"}, true, v_->place("sample_packing"));
     }
     // Rows of sequence_len that end in padding to a multiple, and a mask, by which transformers takes padding out and puts it in again
-    // (core/builders/causal.py, sample_packing_drop_attention_mask; transformers modeling_flash_attention_utils.py _flash_attention_forward).
-    if (packs && real && a_->masks && !flattened) {
+    // (core/builders/causal.py, sample_packing_drop_attention_mask; transformers modeling_flash_attention_utils.py _flash_attention_forward). Torch's own
+    // attention reads one of all pairs: of padding, or of documents (masking_utils.py, find_packed_sequence_indices).
+    if (packs && real && !flattened && (a_->masks || a_->kernel == "sdpa" || a_->kernel.empty())) {
       v_->take("pad_to_sequence_len");
       a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
       a_->put("max_length", checked::round_up(length, v_->number("pad_to_multiple_of", 64)), "sequence_len");

@@ -73,7 +73,8 @@ class axolotl_sight {
     auto& v = a_->v;
     const auto* targets = v.take("lora_target_modules");
     if (v.on("lora_target_linear")) a_->refused("lora_target_linear", "adapters on a tower's layers are not modelled under axolotl by this version: name those of the language model in lora_target_modules, as model.language_model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj does");
-    bool keeps = targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with("model.language_model.layers.");
+    const auto stack = m.vision.kind == vision_kind::idefics3 ? "model.text_model.layers." : "model.language_model.layers.";  // modeling_idefics3.py, modeling_smolvlm.py
+    bool keeps = targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with(stack);
     if (targets != nullptr && targets->is_array()) {
       const bool own_names = m.vision.kind == vision_kind::qwen2_vl || m.vision.kind == vision_kind::qwen3_vl, gated = m.vision.kind == vision_kind::qwen2_5_vl;
       keeps = own_names || gated;  // attn.qkv, attn.proj; mlp.fc1 and fc2, linear_fc1 and linear_fc2, or names as the text's

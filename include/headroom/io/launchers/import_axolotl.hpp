@@ -92,7 +92,14 @@ class axolotl_config {
   void check_varlen(const shape& m) const {
     const auto label = m.label.view();
     const bool windowed = m.sliding_window > 0 || label.starts_with("phi-3");  // shapes that leave out what flash attention needs no room for
-    if (a_.varlen && (m.head_width() > 256 || windowed || m.pattern.given())) d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
+    const bool stays = a_.varlen && (m.head_width() > 256 || windowed);
+    const bool masked = stays || (a_.packs && (a_.kernel == "sdpa" || a_.kernel.empty()) && !a_.varlen);
+    if ((a_.varlen || masked) && m.pattern.given()) return d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
+    if (!stays) return;
+    if (v_->number("sequence_len", 512) % v_->number("pad_to_multiple_of", 64) != 0) return d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
+    d_->replace("attention", "sdpa", v_->place("sample_packing"));
+    d_->job["batch"].erase("packed");
+    d_->say({"batch", "padded"}, true, v_->place("sample_packing"));
   }
   /// xformers' kernel keeps what flash attention does; keys and values that several heads share it is given a copy of for each
   /// (monkeypatch/attention/xformers.py). GPT-2's class asks the interface that it is registered with; Falcon's and GPT-J's look in tables of their own.
@@ -212,7 +219,10 @@ class axolotl_config {
     if (!on) return;
     auto words = kwargs != nullptr ? *kwargs : json_value{{"use_reentrant", v_->word_now("rl").empty() && !a_.given("unfrozen_parameters")}};
     if (!to_host.empty()) {
-      if (to_host != "hidden_states" && (a_.adapter || to_host == "disk")) return a_.unmodelled(by);
+      // Beside adapters layers stay recomputed, as their model was told to (loaders/model.py, _configure_embedding_dtypes), by what their kwargs say: what
+      // non-reentrant checkpoints keep is moved. Within reentrant ones what is saved anew goes to the host and back, too, which nobody has modelled.
+      const bool kept = kwargs != nullptr && kwargs->contains("use_reentrant") && (*kwargs)["use_reentrant"] == false && to_host == "true" && a_.method.empty() && !a_.fsdp && !a_.engine;
+      if (to_host != "hidden_states" && ((a_.adapter && !kept) || to_host == "disk")) return a_.unmodelled(by);
       const bool reentrant = to_host == "hidden_states" && kwargs != nullptr && kwargs->value("use_reentrant", false);
       words["use_reentrant"] = reentrant;
       if (!reentrant) d_->say({"offload", "activations"}, "cpu", v_->place(by));
