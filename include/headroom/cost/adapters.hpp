@@ -31,8 +31,9 @@ constexpr void add_adapter(both_passes& t, const cost_scene& c, double tokens, d
   t.backward.matmul += gradients;
   t.backward.weights += gradients;
   if (l.side->kind != adapter_kind::dora) return;
-  // The norm of W + B·A, of which no gradient is asked; after a dropout the base's own product again (peft tuners/lora/dora.py DoraLinearLayer.forward).
-  t.forward.matmul += each(out, in, rank);
+  // The norm of W + B·A, of which no gradient is asked, by A and B of an identity matrix (peft tuners/lora/dora.py get_lora_weight); after a dropout the
+  // base's own product again (DoraLinearLayer.forward).
+  t.forward.matmul += each(in, rank, in) + each(out, in, rank);
   if (!l.side->dropout.positive()) return;
   t.forward.matmul += each(tokens, out, in);
   t.backward.matmul += each(tokens, in, out);
