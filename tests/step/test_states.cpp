@@ -273,6 +273,12 @@ TEST_CASE("an adapter on a head that is the embedding's matrix is a layer of its
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("or parallel.pipeline 1; pipeline (found 2)"), job_error);
 }
 
+/// Qwen2.5-0.5B in bf16 under a framework and a method, with adapters of rank 64 beside q_proj.
+job adapted_qwen(const profile& framework, const objective& trains) {
+  return {.model = models::qwen2_5_0_5b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = framework, .precision = precisions::bf16, .batch = {.micro = 1, .sequence = 512},
+          .objective = trains, .adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = {module::q_proj}, .format = formats::bf16, .base = formats::bf16}};
+}
+
 // Rank 64 beside Qwen2.5-0.5B in bf16. LitGPT's GPT has a matrix of its own for lm_head, whatever the checkpoint tied (litgpt model.py GPT.__init__). A
 // sequence classifier has one score of 896 features in its place (transformers AutoModelForSequenceClassification), and an embedding model nothing.
 TEST_CASE("an adapter of a head counts once where a framework unties it, and not at all where a method takes it away") {
@@ -291,14 +297,7 @@ TEST_CASE("an adapter of a head counts once where a framework unties it, and not
       {frameworks::hf_trainer, kind(objective_kind::embedding, method_code::ms_swift), 0},
   };
   for (const auto& m : methods) {
-    job j;
-    j.model = models::qwen2_5_0_5b;
-    j.framework = m.of;
-    j.objective = m.trains;
-    j.hardware = {.gpu = gpus::h100_sxm_80gb};
-    j.precision = precisions::bf16;
-    j.batch = {.micro = 1, .sequence = 512};
-    j.adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = {module::q_proj}, .format = formats::bf16, .base = formats::bf16};
+    auto j = adapted_qwen(m.of, m.trains);
     CAPTURE(m.of.label);
     CAPTURE(static_cast<int>(m.trains.kind));
     const auto updated = [&] {  // what the time of an update is made of
@@ -340,14 +339,8 @@ TEST_CASE("a saved copy of a tied head is a second matrix; of a score, or of a h
       {frameworks::hf_trainer, {.kind = objective_kind::classification}, score, score},
   };
   for (const auto& m : methods) {
-    job j;
-    j.model = models::qwen2_5_0_5b;
-    j.framework = m.of;
-    j.objective = m.trains;
-    j.hardware = {.gpu = gpus::h100_sxm_80gb};
-    j.precision = precisions::bf16;
-    j.batch = {.micro = 1, .sequence = 512};
-    j.adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = {module::q_proj}, .format = formats::bf16, .base = formats::bf16, .modules_to_save = {module::head}};
+    auto j = adapted_qwen(m.of, m.trains);
+    j.adapter.modules_to_save = {module::head};
     CAPTURE(m.of.label);
     const auto r = states(j);
     CHECK(r.trained.count() - r.adapters.count() == m.copied);
