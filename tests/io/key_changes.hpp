@@ -54,7 +54,7 @@ inline constexpr beside readers[] = {
     {"trl-sft", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
     {"trl-dpo", trainer}, {"trl-kto", trainer}, {"trl-orpo", trainer}, {"trl-cpo", trainer},
     {"trl-gkd", R"({"model_name_or_path": "qwen2.5-7b", "teacher_model_name_or_path": "qwen2.5-7b", "lmbda": 0.0, "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true})"},
-    {"trl-reward", trainer}, {"trl-grpo", trainer}, {"trl-rloo", trainer},
+    {"trl-reward", trainer}, {"trl-prm", trainer}, {"trl-grpo", trainer}, {"trl-rloo", trainer},
     {"ms-swift", R"({"model": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
     {"axolotl", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true})"},
     {"axolotl lora", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true, "adapter": "lora", "lora_r": 8, "lora_target_modules": ["q_proj"]})"},
@@ -63,6 +63,12 @@ inline constexpr beside readers[] = {
     {"openrlhf sft", "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --data.max_len 2048 --train.batch_size 256 --train.micro_batch_size 2 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 2 @\n"},
     {"openrlhf dpo", "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --data.max_len 2048 --train.batch_size 256 --train.micro_batch_size 1 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 3 @\n"},
     {"openrlhf ppo", "python3 -m openrlhf.cli.train_ppo_ray --ref.num_nodes 1 --ref.num_gpus_per_node 8 --actor.num_nodes 1 --actor.num_gpus_per_node 8 --vllm.num_engines 4 --vllm.tensor_parallel_size 2 --train.colocate_all --algo.kl.init_coef 1e-3 --algo.kl.use_loss --algo.advantage.estimator group_norm --actor.model_name_or_path meta-llama/Meta-Llama-3-8B --reward.remote_url /a.py --train.micro_batch_size 8 --train.batch_size 128 --rollout.micro_batch_size 16 --rollout.batch_size 128 --rollout.n_samples_per_prompt 8 --data.max_len 2048 --ds.zero_stage 3 @\n"},
+    {"nemo-rl", R"({"grpo": {"num_generations_per_prompt": 16}, "loss_fn": {"reference_policy_kl_penalty": 0.01}, "cluster": {"gpus_per_node": 8, "num_nodes": 1}, "policy": {"model_name": "Qwen/Qwen2.5-1.5B", "train_global_batch_size": 512, "train_micro_batch_size": 4, "logprob_batch_size": 4, "max_total_sequence_length": 512, "precision": "bfloat16",
+                   "sequence_packing": {"train_mb_tokens": 2048, "logprob_mb_tokens": 2048}, "dynamic_batching": {"train_mb_tokens": 1024, "logprob_mb_tokens": 1024}, "generation": {"backend": "vllm", "max_new_tokens": 128, "colocated": {"enabled": true}, "vllm_cfg": {"gpu_memory_utilization": 0.6, "tensor_parallel_size": 1}},
+                   "megatron_cfg": {"enabled": true, "apply_rope_fusion": true, "bias_activation_fusion": true, "gradient_accumulation_fusion": false, "activation_checkpointing": false, "sequence_parallel": false, "tensor_model_parallel_size": 1, "pipeline_model_parallel_size": 1, "context_parallel_size": 1,
+                   "optimizer": {"use_precision_aware_optimizer": true, "use_distributed_optimizer": true, "optimizer_cpu_offload": false}, "distributed_data_parallel_config": {"grad_reduce_in_fp32": false, "overlap_grad_reduce": false, "overlap_param_gather": false}}}})"},
+    {"nemo-rl dtensor", R"({"sft": {"val_period": 0}, "cluster": {"gpus_per_node": 8, "num_nodes": 1}, "policy": {"model_name": "Qwen/Qwen2.5-1.5B", "train_global_batch_size": 64, "train_micro_batch_size": 2, "max_total_sequence_length": 512, "precision": "bfloat16", "dtensor_cfg": {"enabled": true}}})"},
+    {"llava", R"({"model_name_or_path": "lmsys/vicuna-7b-v1.5", "vision_tower": "openai/clip-vit-large-patch14-336", "mm_projector_type": "mlp2x_gelu", "mm_vision_select_layer": -2, "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "model_max_length": 2048})"},
     {"unsloth", "python unsloth-cli.py --model_name unsloth/Qwen2.5-7B @\n"},
 };
 // clang-format on
@@ -74,6 +80,10 @@ inline void import_root(io::draft& d, std::string_view reader, const json_value&
   if (name == "litgpt") return io::import_litgpt(d, from, reader == "litgpt full" ? io::litgpt_command::full : reader == "litgpt" ? io::litgpt_command::lora : io::litgpt_command::pretrain);
   if (name == "torchtune") return io::import_torchtune(d, from);
   if (name == "nanotron") return io::import_nanotron(d, from);
+  if (name == "nemo-rl") {
+    io::keep_nemo_rl(d, from);
+    return io::read_nemo_rl(d);
+  }
   if (name == "gpt-neox") {
     io::keep_gpt_neox(d, from);
     return io::read_gpt_neox(d);

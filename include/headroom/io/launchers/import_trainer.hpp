@@ -103,9 +103,9 @@ class trainer_arguments {
       d_->say({"batch", "sequence"}, p_->length_default, v_.source());
     const bool neat = v_.on("neat_packing");
     const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
-    const bool packs = v_.on("packing", joins) || neat;           // samples are cut to one length either way
+    const bool packs = v_.on("packing", joins) || neat || (factory_ && v_.on("sft_packing"));  // samples are cut to one length either way; packing was sft_packing before 2024-06
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
-    if (packs) return;
+    if (packs && p_->name != "open-instruct") return;  // it lays a micro-batch's samples end to end (open_instruct/padding_free_collator.py), as long as they are
     sample_lengths_of_data();
     // InternVL pads to the limit but where it groups by length (internvl/train/dataset.py, preprocess_*).
     if (p_->keeps_lengths || (p_->name == "internvl" && d_->has({"batch", "lengths", "order"}))) d_->keeps_lengths = called.empty() ? v_.source() : v_.place(called);

@@ -40,7 +40,7 @@ inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"ref_model", "*"}, {"ref_model_adapters", "*"}, {"ref_model_checkpoint", "*"}, {"ref_model_quantization_bit", "*"}, {"repetition_penalty", "*"},
     {"reserved_label_len", "*"}, {"response", "*"}, {"resume_lora_training", "*"}, {"reward_model", "*"}, {"reward_model_adapters", "*"},
     {"reward_model_checkpoint", "*"}, {"reward_model_quantization_bit", "*"}, {"reward_model_type", "*"}, {"role", "*"}, {"rope_scaling", "*"},
-    {"save_dir", "*"}, {"seed", "*"}, {"sft_packing", "*"}, {"sglang_config", "*"}, {"sglang_lora_backend", "*"}, {"sglang_maxlen", "*"},
+    {"save_dir", "*"}, {"seed", "*"}, {"sglang_config", "*"}, {"sglang_lora_backend", "*"}, {"sglang_maxlen", "*"},
     {"sglang_mem_fraction", "*"}, {"sglang_tp_size", "*"}, {"simpo_gamma", "*"}, {"skip_special_tokens", "*"}, {"source_prefix", "*"}, {"split", "*"},
     {"split_special_tokens", "*"}, {"streaming", "*"}, {"subset", "*"}, {"swanlab_api_key", "*"}, {"swanlab_lark_secret", "*"},
     {"swanlab_lark_webhook_url", "*"}, {"swanlab_logdir", "*"}, {"swanlab_mode", "*"}, {"swanlab_project", "*"}, {"swanlab_run_name", "*"},
