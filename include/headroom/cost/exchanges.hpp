@@ -44,6 +44,26 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   }
 }
 
+/// What nanotron's processor starts beside a layer's program, which has none of it; counted in its code at 67c5ebb6. Forward: of the mask two tensors, two
+/// sums and two running sums, which say where samples begin (models/llama.py CoreAttention.forward); positions turn queries and keys in place, for which the
+/// program has two views, whose backward is no turn but a copy. Backward: both turned back; an addition in fp32 for each of six
+/// weights (optim/gradient_accumulator.py _accumulate_grad). Of tensor-parallel ranks: each collective; and where these are asynchronous, a
+/// multiplication by three of each matrix's (two ranks: by two), of a rank's own share and of what those before and behind it sent
+/// (parallel/tensor_parallel/functional.py _ColumnLinearAsyncCommunication.forward, _RowLinearAsyncCommunication.backward).
+constexpr void add_started_beside(both_passes& t, const cost_scene& c) {
+  const auto& l = c.layer;
+  const auto& p = c.job->precision;
+  double forward = 6, backward = 2 + (p.gradients.width() > p.parameters.width() ? 6 : 0);
+  if (l.tensor > 1) {
+    const bool divides = l.sequence_split > 1, in_program = l.habits->communication.keeps_gathered;  // gathers of inputs, which backward scatters
+    const double pieces = divides && l.habits->communication.overlaps_input_gradients ? 2 * (l.tensor > 2 ? 2 : 1) : 0;
+    forward += (divides && !in_program ? 4 : 2) + pieces;
+    backward += (divides && !in_program ? 6 : 2) + pieces;
+  }
+  t.forward.host += forward * c.host_operation;
+  t.backward.host += backward * c.host_operation;
+}
+
 /// Context parallelism: keys and values of the other ranks' tokens, in a ring behind attention, gathered first, or exchanged for heads.
 constexpr void add_context_parallel(both_passes& t, const cost_scene& c) {
   const auto& l = c.layer;

@@ -151,6 +151,7 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
       with_made([&] { return decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, add);
     if (!parallel && (kind.feeds == feed_forward_kind::dense || kind.feeds == feed_forward_kind::wide)) with_made([&] { return decoder_block(c.layer, layer_part::mlp, c.trained, true); }, add);
   }
+  if (c.layer.habits->modules.nanotron()) add_started_beside(t, c);
   const bool experts_apart = kind.sparse() && c.layer.sequence_split > 1;  // tokens travel to experts as they lie
   add_tensor_parallel(t, c, !kind.whole() ? (experts_apart ? 0 : 1) : c.job->model.parallel_block || experts_apart ? 1 : 2);
   add_context_parallel(t, c);
