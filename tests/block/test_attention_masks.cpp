@@ -43,6 +43,42 @@ constexpr std::int64_t of_layer = 2 * pairs * 2 + 2 * tokens * 2 * 16 * 2;
 
 }  // namespace
 
+// Llama 4's layers with positions see chunks of 8,192 tokens, whose masks torch's attention reads from that length on; every fourth sees all.
+TEST_CASE("Llama 4's chunks have a window's masks") {
+  nlohmann::json c = {{"architectures", {"Llama4ForCausalLM"}}, {"model_type", "llama4_text"}, {"num_hidden_layers", 12}, {"hidden_size", 64}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 16}, {"intermediate_size", 32},
+                      {"intermediate_size_mlp", 96}, {"vocab_size", 4096}, {"num_local_experts", 4}, {"attention_chunk_size", 64}};
+  const auto of = [&] {
+    const auto m = io::model_from_config(c);
+    return std::pair{m.sliding_window, m.full_layers};
+  };
+  CHECK(of() == std::pair<std::int64_t, std::int64_t>{64, 3});
+  c["no_rope_layers"] = {1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0};
+  CHECK(of() == std::pair<std::int64_t, std::int64_t>{64, 3});
+  c["no_rope_layers"] = {1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+  CHECK(of() == std::pair<std::int64_t, std::int64_t>{64, 2});
+  c["layer_types"] = {"chunked_attention", "full_attention", "chunked_attention", "full_attention", "full_attention", "chunked_attention", "chunked_attention", "chunked_attention", "chunked_attention", "chunked_attention", "chunked_attention", "full_attention"};
+  CHECK(of() == std::pair<std::int64_t, std::int64_t>{64, 4});
+  auto j = windowed(0, 0);
+  const auto window = [&](std::int64_t positions) {
+    c["attention_chunk_size"] = positions;
+    j.model = io::model_from_config(c);
+    return peak(j);
+  };
+  c["attention_chunk_size"] = nullptr;
+  j.model = io::model_from_config(c);
+  const auto plain = peak(j);
+  CHECK(window(65) == plain);
+  CHECK(window(64) == plain + 8 * of_layer);
+  CHECK(window(16) == plain + 8 * of_layer);
+  c.erase("attention_chunk_size");
+  CHECK(io::model_from_config(c).sliding_window == 8192);
+  CHECK(models::llama_4_scout.sliding_window == 8192);
+  CHECK(models::llama_4_scout.full_layers == 48 / 4);
+  c.erase("layer_types");
+  c["no_rope_layers"] = nlohmann::json(std::vector<int>(13, 0));
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(c), doctest::Contains("names more layers than there are, 12"), job_error);
+}
+
 TEST_CASE("layers behind a window keep what is added to their scores") {
   const auto plain = peak(windowed(0, 0));
   CHECK(peak(windowed(65, 0)) == plain);  // no sequence reaches it: is_causal

@@ -112,6 +112,23 @@ TEST_CASE("GLM-4V's tower, and what joins it to the language model") {
   CHECK(estimate(wide).peak() > estimate(j).peak());
 }
 
+// Glm4vTextAttention: cosines and sines of each sample, half of each head's features, repeated for pairs in every layer; GLM-4's are of one sequence.
+TEST_CASE("GLM-4V numbers the positions of each sample") {
+  auto j = small_job(vision_kind::glm4v, projector_kind::glm_merger);
+  j.model.rotary = rotary_kind::pairs, j.model.rotary_percent = 50;
+  const auto of_table = [&] {
+    const auto s = settle(j);
+    auto sc = s.layer;
+    sc.model = &s.model;
+    program p(sc.granule);
+    (void)ops::rotary_tables(p, sc);
+    return p.elements(tensor::at(0));
+  };
+  CHECK(of_table() == samples * 128 * (hidden / 4 / 2));
+  j.model.vision = {};
+  CHECK(of_table() == 128 * (hidden / 4 / 2));
+}
+
 TEST_CASE("images in front of GLM-4V's tower") {
   auto j = small_job(vision_kind::glm4v, projector_kind::glm_merger);
   auto& v = j.model.vision;

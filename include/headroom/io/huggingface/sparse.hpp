@@ -4,6 +4,7 @@
 
 #include <headroom/io/huggingface/decoders.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace headroom::io::detail {
@@ -149,7 +150,19 @@ inline void finish_glm4_moe(const config& c, shape& m) {
   read_deepseek_experts(c, m, 128, 8, 1408, 1, 1);
 }
 
+/// Layers with positions see their own chunk of the sequence, and torch's attention reads a mask for it from a chunk's length on; those without see all
+/// (configuration_llama4.py: layer_types, else no_rope_layers, else every no_rope_layer_interval-th). A chunk has a window's masks.
+inline void read_chunks(const config& c, shape& m) {
+  const auto every = c.count({"no_rope_layer_interval"}, 4);
+  m.full_layers = m.layers / every;
+  if (const json* list = c.find({"no_rope_layers"}); list != nullptr && list->is_array() && !list->empty()) m.full_layers = std::count_if(list->begin(), list->end(), [](const json& turns) { return turns == 0 || turns == false; });
+  if (const json* list = c.find({"layer_types"}); list != nullptr && list->is_array()) m.full_layers = std::count(list->begin(), list->end(), json("full_attention"));
+  if (m.full_layers > m.layers) complain(c.at("no_rope_layers") + " names more layers than there are, " + std::to_string(m.layers) + "; found " + std::to_string(m.full_layers) + " without positions");
+  m.sliding_window = c.nullable({"attention_chunk_size"}, 8192, 0);
+}
+
 inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: experts and one shared expert of intermediate_size
+  read_chunks(c, m);
   auto& e = m.experts;
   read_local_experts(c, m, 16, 1, false);
   m.ffn = c.size({"intermediate_size_mlp"}, 16384);

@@ -11,7 +11,7 @@ namespace headroom::io {
 // clang-format off
 inline constexpr auto published_sight = std::to_array<published_model>({
     {"mistral-small-3.1-24b|mistral-small-3.1-24b-base-2503|mistral-small-3.1-24b-instruct-2503|mistral-small-3.2-24b-instruct-2506|magistral-small-2509",
-     R"({"ffn":32768,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"sliding_window":4096,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
+     R"({"ffn":32768,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
     {"qwen3.5-0.8b",
      R"({"ffn":3584,"gated_attention":true,"head_dim":256,"heads":8,"hidden":1024,"kv_heads":2,"layers":24,"norm_offset":true,"pattern":["gated-delta-net","gated-delta-net","gated-delta-net","attention"],"qk_norm":true,"rotary_fraction":0.25,"ssm":{"conv":4,"groups":16,"head_dim":128,"heads":16,"state":128},"tied":true,"vision":{"ffn":3072,"heads":12,"hidden":768,"kind":"qwen3-vl","layers":12,"merge":2,"output":1024,"patch":16,"positions":2304,"projector":"merger","temporal_patch":2},"vocab":248320})"},
     // llava-hf's have 64 rows more for words of their own; Mistral's is v0.2, which has no window (the model card).
@@ -41,6 +41,16 @@ inline constexpr auto published_sight = std::to_array<published_model>({
      R"({"experts":{"active":8,"count":128,"ffn":768},"ffn":6144,"head_dim":128,"heads":32,"hidden":2048,"kv_heads":4,"layers":48,"qk_norm":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvit","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":151936})"},
     {"ministral-3-3b|ministral-3-3b-instruct-2512|ministral-3-3b-base-2512|ministral-3-3b-reasoning-2512",
      R"({"ffn":9216,"head_dim":128,"heads":32,"hidden":3072,"kv_heads":8,"layers":26,"max_positions":262144,"scaled_queries":true,"tied":true,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1540,"kind":"pixtral","layers":24,"merge":2,"patch":14,"projector":"patch-merger"},"vocab":131072})"},
+    {"glm-4.1v-9b|glm-4.1v-9b-thinking|glm-4.1v-9b-base|glm-4.6v-flash",
+     R"({"attention_bias":true,"ffn":13696,"fused_gate_up":true,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":2,"layers":40,"post_norms":true,"rotary":"pairs","rotary_fraction":0.5,"vision":{"ffn":4096,"heads":12,"hidden":1536,"kind":"glm4v","layers":24,"merge":2,"output":4096,"patch":14,"positions":576,"projector":"glm-merger","projector_hidden":13696,"temporal_patch":2},"vocab":151552})"},
+    {"glm-4.5v",
+     R"({"attention_bias":true,"experts":{"active":8,"count":128,"ffn":1408,"first_dense_layers":1,"shared":1,"shared_ffn":1408},"ffn":10944,"head_dim":128,"heads":96,"hidden":4096,"kv_heads":8,"layers":46,"rotary_fraction":0.5,"vision":{"ffn":4096,"heads":12,"hidden":1536,"kind":"glm4v","layers":24,"merge":2,"output":4096,"patch":14,"positions":576,"projector":"glm-merger","projector_hidden":10944,"temporal_patch":2},"vocab":151552})"},
+    {"llava-onevision-qwen2-0.5b|llava-onevision-qwen2-0.5b-ov-hf",
+     R"({"attention_bias":true,"ffn":4864,"heads":14,"hidden":896,"kv_heads":2,"layers":24,"tied":true,"vision":{"ffn":4304,"grid":6,"heads":16,"hidden":1152,"image":384,"kind":"siglip","layers":26,"newline":true,"patch":14,"projector":"mlp"},"vocab":152000})"},
+    {"llava-onevision-qwen2-7b|llava-onevision-qwen2-7b-ov-hf",
+     R"({"attention_bias":true,"ffn":18944,"heads":28,"hidden":3584,"kv_heads":4,"layers":28,"vision":{"ffn":4304,"grid":6,"heads":16,"hidden":1152,"image":384,"kind":"siglip","layers":26,"newline":true,"patch":14,"projector":"mlp"},"vocab":152128})"},
+    {"pixtral-12b",
+     R"({"ffn":14336,"head_dim":128,"heads":32,"hidden":5120,"kv_heads":8,"layers":40,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":1024,"kind":"pixtral","layers":24,"patch":16,"projector":"mlp"},"vocab":131072})"},
     {"smolvlm",
      R"({"ffn":8192,"head_dim":64,"heads":32,"hidden":2048,"kv_heads":32,"layers":24,"vision":{"ffn":4304,"heads":16,"hidden":1152,"image":384,"kind":"idefics3","layers":27,"merge":3,"patch":14,"projector":"shuffled-linear"},"vocab":49155})"},
     {"smolvlm-256m",
