@@ -49,6 +49,35 @@ TEST_CASE("each key alone") {
   }
 }
 
+// grpo.py setup asserts that the penalty is 0; then no reference is kept, whether its scores are skipped or not.
+TEST_CASE("a reference whose scores are skipped is none") {
+  auto root = small();
+  root["grpo"]["skip_reference_policy_logprobs_calculation"] = true;
+  CHECK_THROWS_WITH(of_root(root), doctest::Contains("NeMo-RL stops where grpo.skip_reference_policy_logprobs_calculation is true and loss_fn.reference_policy_kl_penalty is not 0"));
+  root["loss_fn"]["reference_policy_kl_penalty"] = 0;
+  CHECK(of_root(root).objective.reference == reference_way::none);
+  auto without = root;
+  without["grpo"].erase("skip_reference_policy_logprobs_calculation");
+  CHECK(of_root(root) == of_root(without));
+}
+
+// megatron/core/optimizer/distrib_optimizer.py _copy_model_grads_to_main_grads: fp32 copies of the shards, for the step; 1,543,714,304 parameters over eight GPUs.
+TEST_CASE("gradients in 16 bits are copied for an update that knows fp32 alone") {
+  const auto of = [](const std::string& aware) {
+    auto text = std::string{one_policy};
+    text.replace(text.find("use_precision_aware_optimizer: true"), 35, "use_precision_aware_optimizer: " + aware);
+    return job_of({{"sft.yaml", text}});
+  };
+  const auto j = of("false"), aware = of("true");
+  CHECK(j.precision.gradients == formats::bf16);
+  const auto r = estimate(j), other = estimate(aware);
+  CHECK(r.ranks[0][phase::step] - r.ranks[0][phase::save] == bytes{1'543'714'304 / 2});
+  CHECK(other.ranks[0][phase::step] == other.ranks[0][phase::save]);
+  auto grpo = small();
+  grpo["policy"]["megatron_cfg"]["optimizer"]["use_precision_aware_optimizer"] = false;
+  CHECK_THROWS_WITH(of_root(grpo), doctest::Contains("those stay while the engine generates"));
+}
+
 // The reading of each recipe is what a Python program made of the same files by the rules of nemo_rl/utils/config.py (PyYAML), and grpo.py's and setup.py's.
 TEST_CASE("GRPO of Qwen3-30B-A3B beside vLLM") {
   const auto j = job_of({recipe("grpo-qwen3-30ba3b-4n8g.yaml"), recipe("grpo_math_1B.yaml")}, {"rollout.prompt=1024"});

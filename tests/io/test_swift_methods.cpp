@@ -195,7 +195,10 @@ TEST_CASE("under Ray one group of workers is a launch of as many processes") {
   const auto two = job_of({start, with("list(range(8))")}).hardware;
   CHECK(two.nodes == 2);
   CHECK(two.gpus_per_node == 4);
-  CHECK(holds(refusal_of({start, with("list(range(6))")}), "use_ray is read with device_groups"));
+  CHECK(job_of({start, with("[4, 5, 6, 7, 0, 1, 2, 3]")}).hardware.nodes == 2);
+  // swift/ray_utils/resource_manager.py: rank // nproc_per_node is a node, of as many as all ranks fill; each rank once.
+  for (const char* uneven : {"list(range(6))", "[0, 1, 2, 3, 4]", "[0, 1, 4, 5]", "[4, 5]", "list(range(4, 8))", "[0, 0]", "[0, 1, 2, 3, 4, 5, 6, 9]"}) CHECK(holds(refusal_of({start, with(uneven)}), "must differ, lie on those nodes, and be as many on each"));
+  for (const char* none : {"0", "-2", "[]", "[-1, 0]", "list(range(3, 3))", "list(range(0, 999999))", "70000", "[0, 99999999999]", "[a]"}) CHECK(holds(refusal_of({start, with(none)}), "use_ray is read with device_groups"));
   CHECK(holds(refusal_of({start, {"sft.yaml", config + "4\n    workers:\n      - rollout\n"}}), "use_ray is read with device_groups"));
   CHECK(holds(refusal_of({start, {"sft.yaml", config + "2" + workers + "  rollout:\n    device: GPU\n    ranks: 2" + workers}}), "use_ray is read with device_groups"));
 }

@@ -117,12 +117,26 @@ TEST_CASE("PPO with a critic, by verl's own script") {
   CHECK(said(gae + " actor_rollout_ref.model.enable_gradient_checkpointing=False").objective.critic.recompute == choice::yes);
   CHECK(holds(refused(gae + " critic.forward_micro_batch_size_per_gpu=8"), "more than it trains on at once"));
   CHECK(holds(refused(gae + " critic.enable=False"), "gae without a critic"));
+  // verl/trainer/config/critic/critic.yaml: use_dynamic_bsz is the actor's, ppo_max_token_len_per_gpu 32768, that of the values the same.
+  const std::string rows = gae + " actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
+  CHECK(said(rows).objective.critic.micro == 4);
+  CHECK(said(rows).batch.sequence == 8192);
+  CHECK(said(rows + " critic.ppo_max_token_len_per_gpu=8192").objective.critic.micro == 0);  // as the actor
+  CHECK(said(rows + " critic.ppo_max_token_len_per_gpu=16384").objective.critic.micro == 2);
+  CHECK(holds(refused(rows + " critic.ppo_max_token_len_per_gpu=12000"), "rows that are no multiple of the actor's, 8192 tokens"));
+  CHECK(holds(refused(rows + " critic.forward_max_token_len_per_gpu=65536"), "more than it trains on at once"));
+  CHECK(holds(refused(rows + " critic.use_dynamic_bsz=False"), "a critic that differs from the actor in it"));
+  CHECK(holds(refused(gae + " critic.use_dynamic_bsz=True"), "a critic that differs from the actor in it"));
   CHECK(holds(refused("critic.enable=True"), "a critic beside grpo"));
 }
 
 TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "is of verl's Megatron workers, which"));
   CHECK(said("--config-name=ppo_trainer --config-path=config") == said());
+  CHECK(said("+actor_rollout_ref.model.override_config.max_position_embeddings=32768") == said());  // angles alone (verl/workers/config/model.py)
+  CHECK(holds(refused("+actor_rollout_ref.model.override_config.max_position_embeddings=32768 actor_rollout_ref.model.path=openai-community/gpt2"), "override_config.max_position_embeddings"));
+  CHECK(said("actor_rollout_ref.model.exclude_modules=.*visual.*") == said());
+  CHECK(holds(refused("actor_rollout_ref.model.exclude_modules=.*visual.* actor_rollout_ref.model.lora_rank=32"), "exclude_modules"));
   CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "is a configuration that is not read"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=3"), "ulysses_sequence_parallel_size must divide the GPUs, 8"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.ref.ulysses_sequence_parallel_size=1"), "a reference that cuts samples in another way"));

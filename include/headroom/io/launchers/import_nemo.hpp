@@ -177,6 +177,8 @@ class nemo_config {
     if (generates() && name == "opd") d_->unmodelled_key("grpo.adv_estimator.name", name, k_.place("grpo.adv_estimator.name"), "distillation from teachers");
     const auto* weight = k_.find("loss_fn.reference_policy_kl_penalty");
     if (generates() && weight != nullptr && !weight->is_number()) wrong_value("loss_fn.reference_policy_kl_penalty", "a number", *weight);
+    // grpo.py setup asks for a weight of 0 beside it, without which nothing is kept anyway.
+    if (const char* skips = "grpo.skip_reference_policy_logprobs_calculation"; generates() && k_.on(skips) && (weight == nullptr || *weight != 0)) fail("headroom: " + k_.place(skips) + ": NeMo-RL stops where " + skips + " is true and loss_fn.reference_policy_kl_penalty is not 0");
     if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? (d_->has({"adapter"}) ? "adapter-off" : "swapped") : "none";
     if (kind_ == "dpo") o["reference"] = d_->has({"adapter"}) ? "adapter-off" : "swapped";
     d_->replace("objective", o, k_.place(section_));

@@ -217,9 +217,13 @@ class verl_overrides {
     const auto actor = v_.all().find("actor_rollout_ref.actor.megatron." + name);
     return actor != v_.all().end() ? *actor == value : value == 1 || value.is_null();
   }
+  /// Whether positions are angles, of which more cost nothing.
+  [[nodiscard]] bool turns() const { return model_of(*d_).position == position_kind::rope; }
   void rest() {
     for (const auto& [key, value] : v_.all().items()) {
       if (v_.taken(key) || key.starts_with("hydra.") || key == "actor_rollout_ref.model.override_config.model_config.max_position_embeddings") continue;  // of angles alone
+      if (key == "actor_rollout_ref.model.override_config.max_position_embeddings" && turns()) continue;
+      if (key == "actor_rollout_ref.model.exclude_modules" && !d_->has({"adapter"})) continue;  // of adapters alone (verl/workers/config/model.py HFModelConfig)
       if (divides_ && (reference_as_actor(key, value) || (key.starts_with("actor_rollout_ref.actor.optim.") && (!key.ends_with(".optimizer") || value == "adam")))) continue;
       const auto rule = rule_of(verl_passed, key, value);
       if (rule == key_rule::refused) d_->unmodelled_key(key, value, v_.place(key));

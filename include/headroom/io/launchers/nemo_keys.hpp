@@ -13,7 +13,7 @@ namespace headroom::io::detail {
 /// Keys that io/launchers/import_nemo.hpp reads.
 inline constexpr auto nemo_read = std::to_array<std::string_view>({
     "cluster.gpus_per_node", "cluster.num_nodes", "data_plane.backend", "data_plane.enabled", "dpo.val_at_end", "dpo.val_at_start", "dpo.val_micro_batch_size",
-    "dpo.val_period", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt",
+    "dpo.val_period", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt", "grpo.skip_reference_policy_logprobs_calculation",
     "loss_fn.reference_policy_kl_penalty", "policy.dtensor_cfg._v2", "policy.dtensor_cfg.activation_checkpointing", "policy.dtensor_cfg.context_parallel_size",
     "policy.dtensor_cfg.cpu_offload", "policy.dtensor_cfg.dp_replicate_size", "policy.dtensor_cfg.enabled", "policy.dtensor_cfg.env_vars.PYTORCH_CUDA_ALLOC_CONF",
     "policy.dtensor_cfg.expert_parallel_size", "policy.dtensor_cfg.lora_cfg.dim", "policy.dtensor_cfg.lora_cfg.dropout", "policy.dtensor_cfg.lora_cfg.enabled",
@@ -63,7 +63,7 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"grpo.reward_scaling.source_max", "*"}, {"grpo.reward_scaling.source_min", "*"}, {"grpo.reward_scaling.target_max", "*"}, {"grpo.reward_scaling.target_min", "*"},
     {"grpo.reward_shaping.enabled", "*"}, {"grpo.reward_shaping.max_response_length", "*"}, {"grpo.reward_shaping.overlong_buffer_length", "*"},
     {"grpo.reward_shaping.overlong_buffer_penalty", "*"}, {"grpo.reward_shaping.stop_properly_penalty_coef", "*"}, {"grpo.seed", "*"},
-    {"grpo.seq_logprob_error_threshold", "*"}, {"grpo.skip_reference_policy_logprobs_calculation", "false"}, {"grpo.stop_at_validation_metric", "*"},
+    {"grpo.seq_logprob_error_threshold", "*"}, {"grpo.stop_at_validation_metric", "*"},
     {"grpo.stop_at_validation_threshold", "*"}, {"grpo.use_dynamic_sampling", "*"}, {"grpo.use_leave_one_out_baseline", "*"}, {"grpo.val_at_end", "*"},
     {"grpo.val_at_start", "*"}, {"grpo.val_batch_size", "*"}, {"grpo.val_num_generations_per_prompt", "*"}, {"grpo.val_period", "*"}, {"grpo.val_start_at", "*"},
     {"grpo.zero_variance_prompt_filtering", "*"}, {"logger", "*"}, {"loss_fn.alpha", "*"}, {"loss_fn.ce_loss_scale", "*"}, {"loss_fn.disable_ppo_ratio", "*"},

@@ -101,7 +101,7 @@ class nemo_megatron {
     const auto* wide = "distributed_data_parallel_config.grad_reduce_in_fp32";
     if (nemo_needed_on(*k_, at("optimizer.use_distributed_optimizer"))) set("use-distributed-optimizer", true, "megatron_cfg.optimizer.use_distributed_optimizer");
     if (aware) set("use-precision-aware-optimizer", true, "megatron_cfg.optimizer.use_precision_aware_optimizer");
-    if (!nemo_needed_on(*k_, at(wide)) && !aware) d_->unmodelled_key(at(wide), false, k_->place(at(wide)), "without optimizer.use_precision_aware_optimizer gradients of bf16 are made fp32 to update by");
+    if (!nemo_needed_on(*k_, at(wide)) && !aware && k_->find("grpo") != nullptr) d_->unmodelled_key(at(wide), false, k_->place(at(wide)), "without optimizer.use_precision_aware_optimizer gradients of bf16 are made fp32 to update by, and those stay while the engine generates");
     if (!k_->on(at(wide))) set("main-grads-dtype", "bf16", std::string{"megatron_cfg."} + wide);
     for (const auto& [theirs, megatron] : {std::pair{"overlap_grad_reduce", "overlap-grad-reduce"}, {"overlap_param_gather", "overlap-param-gather"}})
       if (const auto key = std::string{"distributed_data_parallel_config."} + theirs; nemo_needed_on(*k_, at(key))) set(megatron, true, "megatron_cfg." + key);

@@ -2,6 +2,7 @@
 // A draft becomes a job: facts of several files together decide keys, and what no file says is asked for.
 #pragma once
 
+#include <headroom/io/launchers/factory_limits.hpp>
 #include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
@@ -242,6 +243,7 @@ inline job draft::settled() {
   detail::settle_gpus(*this);
   detail::settle_placement(*this);
   detail::settle_sharding(*this);
+  detail::check_factory(*this);
   detail::settle_reentry(*this);
   detail::settle_stored(*this);
   detail::settle_formats(*this);

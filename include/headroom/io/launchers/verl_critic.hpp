@@ -8,6 +8,17 @@
 
 namespace headroom::io::detail {
 
+/// Micro-batches of a critic beside an actor that trains on rows of tokens: as many such rows at once as its own tokens are
+/// (verl/trainer/config/critic/critic.yaml use_dynamic_bsz, ppo_max_token_len_per_gpu, forward_max_token_len_per_gpu; verl/workers/critic/dp_critic.py).
+inline std::int64_t verl_critic_rows(draft& d, named_values& v, std::int64_t row) {
+  constexpr std::string_view trains = "critic.ppo_max_token_len_per_gpu", values = "critic.forward_max_token_len_per_gpu";
+  const auto most = v.number(trains, 32768);
+  if (most % row != 0) d.unmodelled_key(std::string{trains}, most, v.place(trains), "rows that are no multiple of the actor's, " + std::to_string(row) + " tokens");
+  if (const auto n = v.number(values, most); n > most) d.unmodelled_key(std::string{values}, n, v.place(values), "more than it trains on at once");
+  v.take("critic.ppo_micro_batch_size_per_gpu"), v.take("critic.ppo_micro_batch_size"), v.take("critic.forward_micro_batch_size_per_gpu");
+  return most / row;
+}
+
 /// A critic that trains as the actor does, on its own micro-batches. Where they differ elsewhere, the actor's would stand for both: refused.
 inline void read_verl_critic(draft& d, named_values& v, bool divides) {
   if (divides) fail("headroom: " + v.place("algorithm.adv_estimator") + ": a critic over verl's Megatron workers is not modelled by this version: algorithm.adv_estimator must be grpo, rloo or another without one");
@@ -16,10 +27,12 @@ inline void read_verl_critic(draft& d, named_values& v, bool divides) {
   const auto number = [&](const char* key) { return d.job["batch"][key].get<std::int64_t>(); };
   const auto gpus = checked::mul(d.job["hardware"]["gpus_per_node"].get<std::int64_t>(), d.job["hardware"].value("nodes", std::int64_t{1}));
   const auto path = v.word("critic.model.path", "~/models/deepseek-llm-7b-chat");
-  auto micro = v.number("critic.ppo_micro_batch_size_per_gpu", 0, 0);
+  const bool rows = v.on("actor_rollout_ref.actor.use_dynamic_bsz"), own_rows = v.on("critic.use_dynamic_bsz", rows);
+  if (rows != own_rows) d.unmodelled_key("critic.use_dynamic_bsz", own_rows, v.place("critic.use_dynamic_bsz"), "a critic that differs from the actor in it");
+  auto micro = rows ? verl_critic_rows(d, v, number("sequence")) : v.number("critic.ppo_micro_batch_size_per_gpu", 0, 0);
   if (const auto of_all = v.number("critic.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;
   if (micro == 0) fail("headroom: " + v.source() + ": critic.ppo_micro_batch_size_per_gpu is required: completions that a critic trains on at once");
-  if (const auto values = v.number("critic.forward_micro_batch_size_per_gpu", micro); values > micro) d.unmodelled_key("critic.forward_micro_batch_size_per_gpu", values, v.place("critic.forward_micro_batch_size_per_gpu"), "more than it trains on at once");
+  if (const auto values = rows ? micro : v.number("critic.forward_micro_batch_size_per_gpu", micro); values > micro) d.unmodelled_key("critic.forward_micro_batch_size_per_gpu", values, v.place("critic.forward_micro_batch_size_per_gpu"), "more than it trains on at once");
   const auto same = [&](const std::string_view theirs, bool otherwise, bool is) {
     if (const bool said = v.on(theirs, otherwise); said != is) d.unmodelled_key(std::string{theirs}, said, v.place(theirs), "a critic that differs from the actor in it");
   };
@@ -29,7 +42,6 @@ inline void read_verl_critic(draft& d, named_values& v, bool divides) {
   same("critic.model.fsdp_config.optimizer_offload", false, moved("optimizer"));
   same("critic.model.fsdp_config.reshard_after_forward", true, d.job["sharding"]["stage"] == 3);
   const bool again = v.on("critic.model.enable_gradient_checkpointing", true), as_actor = again == (d.job["recompute"] != "none");
-  same("critic.use_dynamic_bsz", false, false);
   same("critic.model.fsdp_config.offload_policy", false, false);
   same("critic.model.enable_activation_offload", false, false);
   same("critic.model.tiled_mlp.enabled", false, false);

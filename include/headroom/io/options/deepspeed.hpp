@@ -99,12 +99,16 @@ inline void apply_batch(job& j, key_reader& k, const option_merger& merge, std::
     merge.set(j.batch.accumulation, accumulation, "batch", "accumulation", k.at("gradient_accumulation_steps"));
 }
 
-/// {"type", "params"}: rates and decays change no memory.
+/// {"type", "params"}: rates and decays change no memory. torch_adam: torch.optim's Adam in place of FusedAdam or of DeepSpeedCPUAdam
+/// (deepspeed/runtime/engine.py _configure_basic_optimizer), a foreach update where its tensors lie on a GPU (torch/optim/optimizer.py
+/// _default_to_fused_or_foreach).
 inline void apply_optimizer(job& j, const json_value* value, const std::string& path, const option_merger& merge) {
   if (value == nullptr) return;
   key_reader k{*value, path};
+  bool torch_adam = false;
   if (const auto* params = k.take("params"); params != nullptr && !params->is_null()) {
     key_reader inner{*params, k.at("params")};
+    inner.flag("torch_adam", torch_adam);
     pass_deepspeed(inner, *params, "optimizer.params");
     inner.finish();
   }
@@ -115,8 +119,13 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
   const auto& word = string_at(*type, k.at("type"));
   const auto* known = optimizer_called(optimizer_namer::deepspeed, word).is;
   if (known == nullptr) refuse_optimizer(optimizer_namer::deepspeed, k.at("type"), word);
+  const bool adam = known->moments == 2 && known->by_tensor == nullptr && word.size() <= 5;  // "Adam", "AdamW"
+  if (torch_adam && !adam) fail("headroom: " + k.at("params.torch_adam") + " = true is of Adam and AdamW alone");
+  if (torch_adam && j.offload.optimizer != place::on_gpu)
+    fail("headroom: " + k.at("params.torch_adam") + " = true beside an offloaded optimizer is not modelled by this version: torch.optim's Adam on the processor makes temporaries there; take it out for DeepSpeedCPUAdam");
   if (!merge.given("optimizer")) {
     j.optimizer = *known;
+    if (torch_adam) j.optimizer.how = implementation::foreach;
   } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent || j.optimizer.by_tensor != known->by_tensor) {
     fail("headroom: " + k.at("type") + " contradicts optimizer, which is " + in_quotes(j.optimizer.label.view()));
   }

@@ -14,7 +14,7 @@ namespace headroom::io::detail {
 /// Keys that io/options/deepspeed.hpp reads. Sections of ZeRO may stand with "stage3_" before a key.
 inline constexpr auto deepspeed_read = std::to_array<std::string_view>({
     "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "communication_data_type", "data_types.grad_accum_dtype",
-    "fp16.enabled", "bf16.enabled", "optimizer.type",
+    "fp16.enabled", "bf16.enabled", "optimizer.type", "optimizer.params.torch_adam",
     "zero_optimization.stage", "zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter", "zero_optimization.reduce_bucket_size",
     "zero_optimization.allgather_bucket_size", "zero_optimization.overlap_comm", "zero_optimization.sub_group_size", "zero_optimization.cpu_offload",
     "zero_optimization.cpu_offload_param", "zero_optimization.cpu_offload_use_pin_memory", "zero_optimization.prefetch_bucket_size",
@@ -51,9 +51,9 @@ inline constexpr auto deepspeed_passed = std::to_array<passed_key>({
     {"bf16.loss_scale", "*"}, {"bf16.initial_scale_power", "*"}, {"bf16.loss_scale_window", "*"}, {"bf16.hysteresis", "*"}, {"bf16.min_loss_scale", "*"}, {"bf16.opt_level", "*"},
     {"bf16.auto_cast", "*"}, {"bf16.immediate_grad_update", "false"}, {"bf16.check_grad_overflow", "*"}, {"bf16.check_overflow", "*"},
     {"bf16.bf16_master_weights_and_grads", "false"}, {"bf16.bf16_optimizer_states", "false"},
-    // Optimizers. torch_adam: torch.optim in place of FusedAdam; fp32_optimizer_states false: the CPU's moments in 16 bits.
+    // Optimizers. fp32_optimizer_states false: the CPU's moments in 16 bits.
     {"optimizer.legacy_fusion", "*"}, {"optimizer.params.lr", "*"}, {"optimizer.params.betas", "*"}, {"optimizer.params.eps", "*"}, {"optimizer.params.weight_decay", "*"},
-    {"optimizer.params.bias_correction", "*"}, {"optimizer.params.adam_w_mode", "*"}, {"optimizer.params.amsgrad", "false"}, {"optimizer.params.torch_adam", "false"},
+    {"optimizer.params.bias_correction", "*"}, {"optimizer.params.adam_w_mode", "*"}, {"optimizer.params.amsgrad", "false"},
     {"optimizer.params.fp32_optimizer_states", "true"}, {"optimizer.params.max_coeff", "*"}, {"optimizer.params.min_coeff", "*"}, {"optimizer.params.set_grad_none", "*"},
     {"optimizer.params.momentum", "0"}, {"optimizer.params.dampening", "*"}, {"optimizer.params.nesterov", "false"}, {"optimizer.params.muon_lr", "*"},
     {"optimizer.params.adam_lr", "*"}, {"optimizer.params.ns_method", ""},
