@@ -157,6 +157,19 @@ TEST_CASE("LLaMA-Factory: its own names") {
   CHECK(holds(refusal_of(j, io::export_target::llama_factory), "cannot say trainable.modules"));
   j.trainable = {{.first_layer = 0, .last_layer = 3}};
   CHECK(keys_of(j, io::export_target::llama_factory)["freeze_trainable_layers"] == -4);
+  // hparams/parser.py get_train_args: BAdam on several GPUs needs ZeRO-3, updates in backward one GPU.
+  j.trainable = {};
+  j.optimizer = optimizers::badam;
+  j.hardware = {.gpu = tuned.hardware.gpu};
+  CHECK(keys_of(j, io::export_target::llama_factory)["use_badam"] == true);
+  j.hardware.gpus_per_node = 2;
+  CHECK(holds(refusal_of(j, io::export_target::llama_factory), "cannot say optimizer = \"badam\" on several GPUs without ZeRO-3"));
+  j.optimizer = optimizers::galore;
+  CHECK(keys_of(j, io::export_target::llama_factory)["use_galore"] == true);
+  j.optimizer.in_backward = true;
+  CHECK(holds(refusal_of(j, io::export_target::llama_factory), "in backward on several GPUs"));
+  j.optimizer = optimizers::adamw;
+  j.hardware.gpus_per_node = 8;
   j.trainable = {{.first_layer = 2, .last_layer = 3}};
   CHECK(holds(refusal_of(j, io::export_target::llama_factory), "trainable"));
 }
