@@ -112,6 +112,23 @@ TEST_CASE("GLM-4V's tower, and what joins it to the language model") {
   CHECK(estimate(wide).peak() > estimate(j).peak());
 }
 
+// GlmOcrVisionBlock: norms over each head's q and k, 4 heads of 8 features, whose results are turned; nothing between patches and layers.
+TEST_CASE("GLM-OCR's tower") {
+  auto j = small_job(vision_kind::glm_ocr, projector_kind::glm_merger);
+  auto& v = j.model.vision;
+  constexpr std::int64_t inner = 3 * hidden;
+  v.projector_hidden = inner, v.temporal_patch = 2, v.output = hidden;
+  constexpr std::int64_t of_heads = 4 * width + 4 * heads + 2 * width;
+  constexpr std::int64_t layer = normed + read + 2 * of_heads + 2 * read + 3 * read + read + 4 * heads + read + normed + read + gated;
+  constexpr std::int64_t merger = rows / 4 * (2 * hidden + (2 * hidden + 4) + 2 * hidden + 2 * hidden + 4 * 2 * inner);
+  CHECK(tower_of(j).saved.total == bytes{layers * rows * layer + rows * 3 * 2 * patch * patch * 2 + rows * (normed + read) + merger});
+  const auto c = count(j.model);
+  CHECK(c.of(component::vision).count() == width * 6 * patch * patch + width + layers * (4 * width * width + 4 * width + 3 * width * ffn + 2 * ffn + width + 2 * width + 2 * width / heads) + width + 4 * width * hidden + hidden);
+  CHECK(tower_of(j).gradients == bytes{2 * (c.of(component::vision) + c.of(component::projector)).count()});
+  j.trainable = {{.modules = {module::q_proj}}};
+  CHECK(tower_of(j).saved.total == 0_B);
+}
+
 // Glm4vTextAttention: cosines and sines of each sample, half of each head's features, repeated for pairs in every layer; GLM-4's are of one sequence.
 TEST_CASE("GLM-4V numbers the positions of each sample") {
   auto j = small_job(vision_kind::glm4v, projector_kind::glm_merger);

@@ -70,6 +70,21 @@ TEST_CASE("GLM-4.1V, 4.5V and 4.6V") {
   CHECK(io::model_from_config(large).experts.raw_weights);
 }
 
+TEST_CASE("GLM-OCR") {
+  // The class's defaults (tests/data/models_2026.json): its text is 1024 wide, and its tower delivers 1536, so that no image can be read.
+  json c = {{"architectures", {"GlmOcrForConditionalGeneration"}}, {"model_type", "glm_ocr"}, {"text_config", {{"model_type", "glm_ocr_text"}, {"hidden_size", 1536}}}, {"vision_config", {{"model_type", "glm_ocr_vision"}}}};
+  CHECK(walked(c) == io::count_config(c).total.count());
+  // Tables of 59,392 words; 16 layers of two wide matrices and two of 8 heads, three of the MLP, four norms; one norm. The tower as the class has it.
+  const std::int64_t h = 1536, text = 2 * 59'392 * h + 16 * (2 * h * h + 2 * h * (h / 16 * 8) + 3 * h * 4096 + 4 * h) + h;
+  const std::int64_t tower = 1'205'248 + 24'576 + 24'576 + 100'764'672 + 302'211'072 + 23'596'032 + 6'292'992 + 1'024;
+  CHECK(walked(c) == text + tower);
+  c["vision_config"]["attention_bias"] = false;
+  CHECK_THROWS_WITH_AS(walked(c), doctest::Contains("a tower without biases is counted alone"), job_error);
+  c["vision_config"].erase("attention_bias");
+  c["text_config"]["model_type"] = "glm4v_text";
+  CHECK_THROWS_WITH_AS(walked(c), doctest::Contains("must be glm_ocr_text, found"), job_error);
+}
+
 TEST_CASE("LLaVA-OneVision") {
   auto c = onevision();
   CHECK(walked(c) == 893'675'552);  // llava-hf/llava-onevision-qwen2-0.5b-ov-hf

@@ -34,7 +34,7 @@ constexpr tensor_set rotary_tables(program& p, const scene& s) {
   if (m.rotary == rotary_kind::halves || m.rotary == rotary_kind::fp32_halves || m.rotary == rotary_kind::split_halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
   if (s.fused.has(fused_kernel::rotary)) return 0;
   // GLM-4V numbers the positions of each sample on its own.
-  const auto elements = checked::mul(m.vision.kind == vision_kind::glm4v ? s.tokens : s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::fp32_pairs ? std::int64_t{4} : s.width;
+  const auto elements = checked::mul(is_glm(m.vision.kind) ? s.tokens : s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::fp32_pairs ? std::int64_t{4} : s.width;
   const auto cosine = p.make(elements, width), sine = p.make(elements, width);
   p.step(0, cosine | sine);
   return cosine | sine;

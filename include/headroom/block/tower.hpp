@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A vision tower in front of a language model: patches, blocks, and what joins them to the text. Its blocks are those of
 // block/decoder.hpp over a shape of their own.
-// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3,glm4v}/modeling_*.py; MiniCPM-V's resampler.py and
+// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3,glm4v,glm_ocr}/modeling_*.py; MiniCPM-V's resampler.py and
 // slice_config.scale_resolution; OpenGVLab/InternVL 2410d1db internvl_chat/internvl/model/internvl_chat/modeling_{intern_vit,internvl_chat}.py.
 #pragma once
 
@@ -35,6 +35,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::gemma4:
     case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
     case vision_kind::glm4v:
+    case vision_kind::glm_ocr:
     case vision_kind::pixtral:
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
     case vision_kind::none:
@@ -51,7 +52,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     m.fused_qkv = true;
   }
   if (v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) m.fused_qkv = true;
-  if (v.kind == vision_kind::glm4v) m.position = position_kind::rope, m.rotary = rotary_kind::fp32_halves, m.fused_qkv = true;
+  if (is_glm(v.kind)) m.position = position_kind::rope, m.rotary = rotary_kind::fp32_halves, m.fused_qkv = true;
   if (v.kind == vision_kind::pixtral || v.kind == vision_kind::gemma4) m.position = position_kind::rope;
   m.post_norms = t.sandwich;
   m.qk_norm = t.head_norms;
@@ -73,7 +74,7 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   if (const bool together = s.kernel != attention::flash && s.kernel != attention::flash3; v.kind == vision_kind::pixtral && together)
     t.samples = 1, t.sequence = t.tokens, t.block_mask = true;
   else
-    t.joins_images = v.kind == vision_kind::glm4v && together;
+    t.joins_images = is_glm(v.kind) && together;
   t.layer_scale = detail::traits_of(v.kind).layer_scale;
   t.quantised.bits = (s.quantised.has(module::vision) ? all_linear.bits : 0) | (s.quantised.bits & module_set::bit(module::projector));
   t.drops = {};

@@ -68,7 +68,7 @@ inline constexpr family_name family_names[] = {
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
     {"Glm4v", "glm4v"},           {"Glm4vMoe", "glm4v_moe"},    {"Glm46V", "glm46v"},         {"LlavaOnevision", "llava_onevision"},
-    {"Glm4vText", "glm4v_text"},  {"Glm4vMoeText", "glm4v_moe_text"},
+    {"GlmOcr", "glm_ocr"},        {"GlmOcrText", "glm_ocr_text"}, {"Glm4vText", "glm4v_text"},  {"Glm4vMoeText", "glm4v_moe_text"},
     {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},

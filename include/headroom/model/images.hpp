@@ -80,7 +80,7 @@ constexpr std::int64_t rounded_to(std::int64_t n, std::int64_t unit) {
   return (whole + (twice > unit || (twice == unit && whole % 2 == 1) ? 1 : 0)) * unit;
 }
 
-constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl || k == vision_kind::glm4v; }
+constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl || is_glm(k); }
 
 struct edges {
   std::int64_t width{}, height{};
@@ -171,7 +171,7 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
   if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's and GLM-4V's; this model's images have a size of their own; max_pixels", b.max_pixels);
   if ((resizes_by_pixels(v.kind) || v.kind == vision_kind::pixtral) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
   if (sized && (b.width > 200 * b.height || b.height > 200 * b.width)) return no("headroom: batch.images: no edge may be more than 200 times the other; width", b.width);
-  if (v.kind == vision_kind::glm4v && sized && b.max_pixels == 0 && checked::mul(b.width, b.height) > 4'816'896)  // Glm4vImageProcessor's class and its checkpoints differ from here on
+  if (is_glm(v.kind) && sized && b.max_pixels == 0 && checked::mul(b.width, b.height) > 4'816'896)  // Glm4vImageProcessor's class and its checkpoints differ from here on
     return no("headroom: batch.images.max_pixels must say what GLM-4V's processor leaves of so large an image: half of its preprocessor_config.json's longest_edge; width", b.width);
   if (limited && b.max_pixels > 0 && b.min_pixels > b.max_pixels) return no("headroom: batch.images.min_pixels must be at most max_pixels; max_pixels", b.max_pixels);
   if (v.slices > 1 && !v.newline && sized) return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and batch.images without a size; slices", v.slices);
@@ -190,7 +190,7 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   const bool sized = b.width > 0;
   std::int64_t tiles = v.slices > 0 && !v.newline ? v.slices : 1;
   if (detail::resizes_by_pixels(v.kind) && unit > 0) {
-    const bool third = v.kind == vision_kind::qwen3_vl, glm = v.kind == vision_kind::glm4v;
+    const bool third = v.kind == vision_kind::qwen3_vl, glm = is_glm(v.kind);
     const auto r = detail::smart_resize(glm ? detail::at_least({b.width, b.height}, unit) : detail::edges{b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : glm ? 6'272 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
     v.image = r.width;
     v.image_height = r.height;

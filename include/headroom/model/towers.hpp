@@ -70,6 +70,7 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
     case vision_kind::pixtral: return {.front_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
     case vision_kind::glm4v: return {.patch_bias = true, .front_norm = true, .last_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
+    case vision_kind::glm_ocr: return {.patch_bias = true, .last_norm = true, .gated = true, .norm_vectors = 1, .head_norms = true};
     case vision_kind::gemma4: return {.gated = true, .biased = false, .norm_vectors = 1, .sandwich = true, .head_norms = true};
     case vision_kind::internvl:
     case vision_kind::intern_vit: return {.patch_bias = true, .class_token = true, .layer_scale = true};  // modeling_intern_vit.py

@@ -25,7 +25,11 @@ enum class vision_kind : std::uint8_t {
   gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
   idefics3,       ///< Idefics3VisionTransformer, SmolVLM's: siglip whose positions are looked up for each patch of each tile
   glm4v,          ///< Glm4vVisionModel: biased 3-d patches, a norm behind them, then positions sampled from a table in fp32; RMSNorm, a gated MLP, no other bias, rotary positions
+  glm_ocr,        ///< GlmOcrVisionModel: glm4v without that norm and that table, with all biases and norms over each head's q and k
 };
+
+/// Towers of GLM-4V's classes.
+constexpr bool is_glm(vision_kind k) { return k == vision_kind::glm4v || k == vision_kind::glm_ocr; }
 
 /// What joins a tower to the language model.
 enum class projector_kind : std::uint8_t {

@@ -46,6 +46,7 @@ inline constexpr dense_family dense_families[] = {
     {"glm", 151552, 4096, 13696, 40, 32, 2, 128, 131072, false, bias_rule::key_qkv, "attention_bias", true},
     {"glm4", 151552, 4096, 13696, 40, 32, 2, 128, 131072, false, bias_rule::key_qkv, "attention_bias", true},
     {"glm4v_text", 151552, 4096, 13696, 40, 32, 2, 0, 32768, false},
+    {"glm_ocr_text", 59392, 1024, 4096, 16, 16, 8, 0, 131072, false},
     {"glm4v_moe_text", 151424, 4096, 10944, 46, 96, 8, 0, 65536, false, bias_rule::key_qkv, "attention_bias", true},
     {"glm4_moe", 151552, 4096, 10944, 46, 96, 8, 0, 131072, false, bias_rule::key_qkv},
     {"gpt_oss", 201088, 2880, 2880, 36, 64, 8, 64, 131072, false, bias_rule::key_all, "attention_bias", true, "silu", 128},

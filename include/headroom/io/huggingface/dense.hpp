@@ -111,6 +111,12 @@ inline constexpr decoder_family dense_decoders[] = {
        m.post_norms = m.attention_bias = true;
        m.head_dim = m.hidden / m.heads;
      }},
+    {"glm_ocr_text", [](const config& c, shape& m) {  // GlmOcrTextAttention never has biases
+       finish_glm(c, m, 100);
+       c.ignore({"attention_bias"});
+       m.post_norms = true;
+       if (m.head_dim == 0) m.head_dim = m.hidden / m.heads;
+     }},
     {"nemotron", finish_nemotron},
     {"smollm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_window_switch(c, m); }},
     {"seed_oss", [](const config& c, shape& m) { read_mlp_bias(c, m), m.output_bias = c.flag("attention_out_bias", false); }},

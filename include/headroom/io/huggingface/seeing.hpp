@@ -11,7 +11,7 @@ namespace headroom::io::detail {
 /// Models that see, but for those whose code comes beside the checkpoint. The bare class has no head; some have a classifier over the language model.
 inline bool read_seeing(const config& c, std::string_view type, task head, shape& m) {
   const bool newest = type == "qwen3_5" || type == "qwen3_5_moe";
-  if (type == "glm4v" || type == "glm4v_moe" || type == "glm46v")
+  if (type == "glm4v" || type == "glm4v_moe" || type == "glm46v" || type == "glm_ocr")
     m = read_glm4v(c, type);
   else if (type == "llava_onevision")
     m = read_onevision(c);

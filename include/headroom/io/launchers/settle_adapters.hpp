@@ -20,7 +20,8 @@ constexpr std::string_view tower_layer_names(vision_kind kind) {
     case vision_kind::qwen2_vl: return "qkv|proj|fc1|fc2";
     case vision_kind::qwen2_5_vl: return "qkv|proj|gate_proj|up_proj|down_proj";
     case vision_kind::qwen3_vl: return "qkv|proj|linear_fc1|linear_fc2";
-    case vision_kind::glm4v: return "qkv|proj|gate_proj|up_proj|down_proj";
+    case vision_kind::glm4v:
+    case vision_kind::glm_ocr: return "qkv|proj|gate_proj|up_proj|down_proj";
     case vision_kind::llama4: return "q_proj|k_proj|v_proj|o_proj|fc1|fc2";
     case vision_kind::pixtral:
     case vision_kind::gemma4: return "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj";

@@ -59,7 +59,7 @@ template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
     {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
 template <>
-inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 18>{{{"none", vision_kind::none},
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 19>{{{"none", vision_kind::none},
                                                                                  {"vit", vision_kind::vit},
                                                                                  {"clip", vision_kind::clip},
                                                                                  {"siglip", vision_kind::siglip},
@@ -76,6 +76,7 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 18>
                                                                                  {"gemma4", vision_kind::gemma4},
                                                                                  {"idefics3", vision_kind::idefics3},
                                                                                  {"glm4v", vision_kind::glm4v},
+                                                                                 {"glm-ocr", vision_kind::glm_ocr},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
 template <>
 inline constexpr auto names_of<projector_kind> =
