@@ -54,6 +54,29 @@ TEST_CASE("multiplications: three passes, and one more where layers are computed
   same(cost(j, only(&rates::matmul)).step.value, pass * ((3 * layers + 2) * matrices + 3 * head));
 }
 
+// Passes over one model's matrices: a step has three of what it trains on, a forward one. Rafailov et al. 2023 (DPO): pairs, and the reference's forward of both.
+// Ethayarajh et al. 2024 (KTO), section 4.1: the policy and the reference also score each prompt with another's answer, without gradients.
+TEST_CASE("methods that compare: a forward for each model and each answer that it scores") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = micros * 2.0 * b * s / rate * (layers * matrices + head);
+  const auto passes = [&](objective_kind kind, method_code code, reference_way reference = reference_way::unset) {
+    auto j = megatron();
+    j.framework = frameworks::hf_trainer, j.precision = precisions::bf16, j.objective = {.kind = kind, .code = code, .reference = reference};
+    return cost(j, only(&rates::matmul)).step.value / pass;
+  };
+  using enum objective_kind;
+  same(passes(sft, method_code::unset), 3);
+  for (const auto code : {method_code::trl, method_code::ms_swift, method_code::llama_factory}) {
+    CAPTURE(static_cast<int>(code));
+    same(passes(dpo, code, reference_way::copy), 2 * (3 + 1));
+    same(passes(kto, code, reference_way::copy), 3 + 1 + 2);
+    same(passes(orpo, code), 2 * 3);
+  }
+  same(passes(dpo, method_code::trl, reference_way::precomputed), 2 * 3);
+  same(passes(kto, method_code::trl, reference_way::precomputed), 3 + 1);  // the reference's scores of both answers are there
+  // One score in the head's place: its result and its own gradient are a column, which takes a tile of 128; the gradient of its input is one product wide.
+  same(passes(reward, method_code::trl), 2 * (3 * layers * matrices + (128 + 128 + 1) * h) / (layers * matrices + head));
+}
+
 // Huang et al. 2019; Narayanan et al. 2021, section 2.2: while the first micro-batch comes and the last one goes, p - 1 stages' turns; of v chunks one v-th.
 TEST_CASE("a pipeline: its last stage has the head, and sets the pace") {
   const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = 3 * 2.0 * b * s / rate;

@@ -106,9 +106,10 @@ template <class Rates, class Layers>
   const auto& j = *s.source;
   const auto& o = j.objective;
   double forwards = own_scores(j, s, rates_for, layers);
-  // ms-swift's KTO runs both models over mismatched answers, too (kto_trainer.py _compute_kl_logps).
-  const bool mismatched = o.kind == objective_kind::kto && o.code == method_code::ms_swift;
+  // KTO runs both models over mismatched answers, too (TRL and ms-swift kto_trainer.py _compute_kl_logps; LLaMA-Factory train/kto/trainer.py concatenated_forward).
+  const bool mismatched = o.kind == objective_kind::kto;
   if (other_model_of(j) != other_weights::none) forwards += (mismatched ? 3 : 1) * other_seconds(j, o.has_teacher() ? o.frozen : model_role{}, rates_for, layers);
+  else if (mismatched) forwards += forward_alone(s, rates_for, layers) * static_cast<double>(j.batch.accumulation);
   if (o.has_reward()) forwards += other_seconds(j, o.frozen, rates_for, layers);
   if (o.reward_adapter) forwards += other_seconds(j, {}, rates_for, layers);
   if (o.critic.given()) forwards += critic_seconds(j, rates_for, layers);
