@@ -89,6 +89,17 @@ TEST_CASE("a pipeline: its last stage has the head, and sets the pace") {
   same(cost(j, only(&rates::matmul)).step.value, pass * (8 * (2 * matrices + head) + 3 * 2 * matrices / 2));
 }
 
+// One process that walks through the layers wherever they lie (accelerate big_modeling.py dispatch_model): no GPU works beside another.
+TEST_CASE("layers spread over GPUs take turns") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = micros * 2.0 * b * s / rate;
+  for (const std::int64_t n : {1, 2, 4}) {
+    auto j = megatron();
+    j.framework = frameworks::hf_trainer, j.precision = precisions::bf16;
+    if (n > 1) j.parallel.pipeline = n, j.parallel.schedule = schedule::naive, j.hardware.gpus_per_node = n;
+    same(cost(j, only(&rates::matmul)).step.value, 3 * pass * (layers * matrices + head));
+  }
+}
+
 // Routed experts: as many as a token visits, and the shared one.
 TEST_CASE("experts: those that a token visits") {
   const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10;
