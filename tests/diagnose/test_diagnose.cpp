@@ -75,6 +75,18 @@ TEST_CASE("logits of a large vocabulary") {
   CHECK(diagnose(m, j, estimate(j)).unpredicted.value() > 80_GiB);
 }
 
+// 4 samples of 8,192 tokens: 4 · 8,192 · 14,336 numbers of two bytes in the MLP, 896 MiB, and their gradient behind them.
+TEST_CASE("a tensor of a layer, and its gradient in the backward") {
+  const job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::libtorch, .precision = precisions::bf16, .batch = {.micro = 4, .sequence = 8192}, .attention = attention::flash};
+  const auto all = suspects_of(j);
+  const auto listed = [&](phase when, std::string_view what) {
+    return std::any_of(all.begin(), all.end(), [&](const suspect& s) { return s.when == when && s.size == 896_MiB && s.what.starts_with(what); });
+  };
+  CHECK(listed(phase::forward, "an activation of "));
+  CHECK(listed(phase::backward, "the gradient of an activation of "));
+  CHECK_FALSE(listed(phase::forward, "the gradient of "));
+}
+
 // What is there when ZeRO makes each of its flat tensors: the base and the adapters in bf16, then the fp32 copy of this rank's share of the adapters, zeros as
 // large, two moments. A rank of 256 on every matrix of a layer is 256 x (2 x 4096 + 2 x 5120 + 8192 + 3 x 18432) elements.
 TEST_CASE("flat tensors of adapters lie beside the frozen model and the adapters") {

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 namespace test_shell {
 
 using namespace headroom;
@@ -38,6 +40,12 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
   CHECK(runs(choose, {{"MODE", "lora"}}) == "2\n");
   CHECK(runs("N=4; if [ $N -ge 4 ] && [ $N -lt 5 ]; then run a; else run b; fi") == "a\n");
   CHECK(runs("N=5; if [ $N -ge 4 -a $N -lt 5 ]; then run a; else run b; fi") == "b\n");
+  for (const auto& [sign, less, equal, more] : {std::tuple{"-eq", "b", "a", "b"}, {"-ne", "a", "b", "a"}, {"-lt", "a", "b", "b"}, {"-le", "a", "a", "b"}, {"-gt", "b", "b", "a"}, {"-ge", "b", "a", "a"}})
+    for (const auto& [n, said] : {std::pair{"3", less}, {"4", equal}, {"10", more}}) {
+      const std::string test = std::string{" $N "} + sign + " 4 ";
+      CHECK(runs("N=" + std::string{n} + "; if [" + test + "]; then run a; else run b; fi") == std::string{said} + "\n");
+      CHECK(runs("N=" + std::string{n} + "; if [[" + test + "]]; then run a; else run b; fi") == std::string{said} + "\n");
+    }
   CHECK(runs("N=5; if ! [ $N -ne 5 ] || false; then run a; fi") == "a\n");
   CHECK(runs("run a \\ \t\n  b") == "a b\n");  // blanks behind the backslash of a line that goes on
   CHECK(runs("run $((\t4\t*\n2 ))") == "8\n");  // blanks of every kind

@@ -70,6 +70,8 @@ TEST_CASE("layers that no list divides: as the framework does") {
   CHECK(layers({.pipeline = 2}, 7, layer_split::ends_least) == list{3, 4});
   // What a job says comes first.
   CHECK(layers({.pipeline = 4, .first_stage_layers = 5}, 32, layer_split::ends_count_layers) == list{5, 9, 9, 9});
+  CHECK(layers({.pipeline = 2, .first_stage_layers = 5, .last_stage_layers = 3}, 8, layer_split::even) == list{5, 3});  // nothing is left to divide
+  CHECK_THROWS_AS(stage_cut({.pipeline = 2, .first_stage_layers = 5, .last_stage_layers = 4}, 8, layer_split::even), job_error);
   CHECK(layers({.pipeline = 2, .stage_layers = {10, 22}}, 32, layer_split::ends_count_layers) == list{10, 22});
   CHECK_THROWS_AS(stage_cut({.pipeline = 8}, 5, layer_split::ends_count_layers), job_error);
 

@@ -324,6 +324,13 @@ TEST_CASE("bytes of the optimizer") {
   CHECK(step(row::temporaries) == 2 * n);
   j.framework.optimizer.unscales_moments = false;
   CHECK(step(row::temporaries) == 0);
+  // Moments with a scale of their own are still made fp32 for the step, one after the other (fused_adam.py get_unscaled_state).
+  j.precision.state = formats::fp16;
+  CHECK(step(row::temporaries) == 2 * n);
+  j.precision.state = formats::fp8;
+  CHECK(step(row::temporaries) >= 2 * n);
+  CHECK(step(row::temporaries) < 2 * n + n / 50);
+  j.precision.state = formats::bf16;
   // With an fp8 recipe named that is not delayed (optimizer_config.py): a whole master again, and the shard's gradient in fp32.
   j.framework.fp8.names_recipe = true;
   CHECK(step(row::master_parameters) == n);

@@ -353,6 +353,17 @@ TEST_CASE("a saved copy of a tied head is a second matrix; of a score, or of a h
   }
 }
 
+// Beside o_proj (896 × 896) and down_proj (4,864 → 896) of each of 24 layers A and B of rank 64, and nothing beside what is not named.
+TEST_CASE("adapters over Megatron's layers are updated as two matrices beside each one that is named") {
+  auto j = adapted_qwen(frameworks::megatron_swift, {});
+  j.precision = {}, j.adapter.targets = {module::o_proj, module::down_proj}, j.adapter.format = {}, j.adapter.base = {};
+  const auto s = settle(j);
+  const auto c = detail::cost_scene_of(s, rates_of(*s.on));
+  const auto n = detail::parameters_of(c, weights_of(s.model), 1.0);
+  CHECK(n.trained == 24 * 64 * (896 + 896 + 4864 + 896));
+  CHECK(n.tensors == 24 * 2 * 2);
+}
+
 TEST_CASE("LoRA, DoRA and quantised bases") {
   auto j = tiny(precisions::bf16, optimizers::adamw);
   j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::down_proj}, .format = formats::fp32};
