@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <string_view>
 #include <utility>
 
 namespace test_attention_masks {
@@ -137,22 +138,102 @@ TEST_CASE("padding masks all layers") {
   CHECK(masks(windowed(0, 0)) == 0);
 }
 
-TEST_CASE("before 2025 all layers read one mask in the model's format") {
-  auto j = windowed(16, 0), causal = windowed(0, 0);
-  j.framework.date = causal.framework.date = 202410;
-  constexpr std::int64_t repeated = 2 * tokens * 2 * 16 * 2;  // keys and values, for there is a mask
-  CHECK(peak(j) == peak(causal) + 12 * repeated + 2 * 2 * pairs);
+namespace {
+
+/// The same with transformers of a date. Losses are computed alike.
+job dated(job j, std::string_view label, std::int32_t date) {
+  const bool autocast = j.framework.autocast.over_16bit;
+  j.framework = *frameworks::find(label, date);
+  j.framework.loss.shifts_logits = false;
+  j.framework.autocast.over_16bit = autocast;
+  return j;
+}
+/// Heads of 32 features, so that no two of the sizes below are equal.
+job wide(std::int64_t window, std::int64_t full_layers) {
+  auto j = windowed(window, full_layers);
+  j.model.head_dim = 32;
+  return j;
+}
+std::int64_t peak_of(std::int64_t window, std::int64_t full_layers, std::int32_t date) { return peak(dated(wide(window, full_layers), "hf-trainer", date)); }
+
+constexpr std::int64_t one_mask = 2 * pairs * 2;              // two samples, two bytes: [2, 1, 64, 64] in bf16
+constexpr std::int64_t key_heads = 2 * (2 * 64) * 2 * 32 * 2;  // of k and of v two heads more: 128 tokens x 64 features x 2 bytes each
+constexpr std::int64_t result = (2 * 64) * 128 * 2;            // [2, 64, 4 x 32] in bf16
+
+}  // namespace
+
+// transformers 4.54 (2025-07-25) is the first with use_gqa_in_sdpa, 4.56 (2025-08-29) the first without contiguous(), which 4.48 (2025-01-10) began with: the
+// kernel's result lies as q does, heads before positions, and what o_proj saves is a copy of what the kernel saves.
+TEST_CASE("what torch's own attention keeps without a mask, by date") {
+  const auto now = peak_of(0, 0, 202601);
+  CHECK(peak_of(0, 0, 202508) == now);
+  CHECK(peak_of(0, 0, 202507) == now + 12 * result);
+  CHECK(peak_of(0, 0, 202506) == now + 12 * (result + key_heads));
+  CHECK(peak_of(0, 0, 202503) == now + 12 * (result + key_heads));
+  CHECK(peak_of(0, 0, 202501) == now + 12 * (result + key_heads));
+  CHECK(peak_of(0, 0, 202412) == now + 12 * key_heads);
+  for (const auto label : {"libtorch", "deepspeed"}) {
+    const auto of = [&](std::int32_t date) { return peak(dated(wide(0, 0), label, date)); };
+    CHECK(of(202507) == of(202508) + 12 * result);
+    CHECK(of(202506) == of(202508) + 12 * (result + key_heads));
+    CHECK(of(202412) == of(202508) + 12 * key_heads);
+  }
+  auto flash = wide(0, 0);
+  flash.attention = attention::flash;
+  CHECK(peak(dated(flash, "hf-trainer", 202412)) == peak(dated(flash, "hf-trainer", 202601)));
+  CHECK(peak(dated(flash, "hf-trainer", 202506)) == peak(dated(flash, "hf-trainer", 202601)));
+}
+
+// Where a mask is read the kernel makes a layout of its own, so that nothing is copied behind it. Up to 4.52 the scores are added to the one mask of all
+// layers, where it lies; since 4.53 (2025-06-26) each call makes and keeps what it adds.
+TEST_CASE("masks of padding and of windows, by date") {
+  for (const auto padded : {false, true}) {
+    const auto of = [&](std::int32_t date) {
+      auto j = wide(padded ? 0 : 16, 0);
+      j.batch.padded = padded;
+      return peak(dated(j, "hf-trainer", date));
+    };
+    const auto plain = peak_of(0, 0, 202601);
+    CHECK(of(202506) == plain + 12 * (one_mask + key_heads));
+    CHECK(of(202503) == plain + 12 * key_heads + one_mask);
+    CHECK(of(202412) == plain + 12 * key_heads + one_mask);
+  }
+}
+
+// Qwen2Model._update_causal_mask up to 4.52: one mask, which knows config.sliding_window, for layers that see all positions, too.
+TEST_CASE("one mask for all layers of a window before 2025-06") {
+  CHECK(peak_of(16, 6, 202503) == peak_of(16, 0, 202503));
+  CHECK(peak_of(16, 12, 202503) == peak_of(16, 0, 202503));
+  CHECK(peak_of(16, 6, 202506) == peak_of(16, 0, 202506) + 6 * (result - one_mask));  // without a mask the result is copied
+  CHECK(peak_of(65, 6, 202503) == peak_of(0, 0, 202503));
+}
+
+// Gemma 2 and 3 and Cohere 2 up to 4.52: always a mask, and in each layer behind the window another one, made by torch.where of [2, 1, 64, 64].
+TEST_CASE("Gemma's layers put their window into masks of their own before 2025-06") {
+  const auto gemma = [](std::int64_t window, std::int64_t full_layers, std::int32_t date) {
+    auto j = wide(window, full_layers);
+    j.model.norm_offset = true;
+    return peak(dated(j, "hf-trainer", date));
+  };
+  const auto plain = gemma(0, 0, 202601);
+  CHECK(gemma(65, 6, 202601) == plain);
+  CHECK(gemma(65, 6, 202503) == plain + 12 * key_heads + one_mask);
+  CHECK(gemma(16, 6, 202503) == plain + 12 * key_heads + one_mask + 6 * one_mask);
+  CHECK(gemma(16, 2, 202503) == plain + 12 * key_heads + one_mask + 10 * one_mask);
 }
 
 // ModernBERT's local_attention is both sides together: layers 0, 3, … see all, those between reach 64 tokens to either side.
 TEST_CASE("a window to both sides") {
-  const auto of = [](std::int64_t window) {
+  const auto of = [](std::int64_t window, std::int32_t date = 202608) {
     auto j = windowed(window, 0);
     j.model.bidirectional = true, j.model.global_every = 3;
-    return peak(j);
+    return peak(dated(j, "hf-trainer", date));
   };
   CHECK(of(130) == of(0));
   CHECK(of(128) == of(0) + 8 * of_layer);
+  // Up to 4.52 both masks are made, whatever the batch is, and every layer reads one of them.
+  CHECK(of(130, 202503) == of(0) + 12 * key_heads / 2 + 2 * one_mask);  // heads of 16 features
+  CHECK(of(128, 202503) == of(0) + 12 * key_heads / 2 + 2 * one_mask);
 }
 
 TEST_CASE("the tokens of a picture see each other") {

@@ -49,7 +49,7 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   const std::string routed = "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3-30B-A3B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 --block_size 2048";
   const imported::text run{"a.sh", routed};
   const auto open = job_of({run});
-  CHECK(open.framework == frameworks::hf_trainer_202503);
+  CHECK(open.framework == frameworks::hf_trainer_202508);
   CHECK(assumed(open) == 1);
   CHECK(says_so(open));
   auto d = draft_of({run}, {});
@@ -58,7 +58,7 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
     return holds(n, "routed experts run one after the other before transformers 5, and in grouped products since: the older is assumed: say it, or --set environment.transformers=VERSION");
   }));
   const auto older = job_of({run}, {"environment.transformers=4.57"});
-  CHECK(older.framework == frameworks::hf_trainer_202503);
+  CHECK(older.framework == frameworks::hf_trainer_202508);
   CHECK(assumed(older) == 0);
   const auto newer = job_of({run}, {"environment.transformers=5.0"});
   CHECK(newer.framework == frameworks::hf_trainer);
@@ -67,7 +67,7 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   CHECK(job_of({run}, {"framework.version=\"2026-03\""}).framework == frameworks::hf_trainer_202601);
   CHECK(assumed(job_of({run}, {"framework.version=\"2026-03\""})) == 0);
   const imported::text zero{"z.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"};
-  CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}).framework == frameworks::deepspeed_202410);
+  CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}).framework == frameworks::deepspeed_202508);
   CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}, {"environment.transformers=5.1"}).framework == frameworks::deepspeed);
   // A dense model runs as ever: nothing is assumed.
   CHECK(assumed(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}})) == 0);

@@ -69,7 +69,7 @@ constexpr bool heads_first(const scene& s) {
   const auto& m = *s.model;
   if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
-  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed && !masks_window(s, m));
+  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed && !reads_mask(s));
 }
 
 /// UMT5Attention.compute_bias: the bucket of each pair of positions, an int64, and what a layer's own table has for it. The sum's gradient of all
@@ -177,6 +177,16 @@ constexpr void turn_heads(program& p, const scene& s, const module_set& trained,
   }
 }
 
+/// Whether transformers makes what torch's own attention reads contiguous, and what it gives, which lies as the queries do (heads_first): in decoders of
+/// 4.48 to 4.55.
+constexpr bool lays_out(const scene& s) { return s.habits->attention.lays_out_heads && s.kernel == attention::sdpa && !s.model->bidirectional && s.model->encoder.layers == 0; }
+/// contiguous(): a copy, which hands its gradient on (CloneBackward0).
+constexpr tensor lay_out(program& p, tensor x) {
+  const auto y = p.make(p.elements(x), p.width(x));
+  p.step(x.bit(), y.bit(), {.passes_gradient = true});
+  return y;
+}
+
 /// … and attended to, by the kernel that the job runs.
 constexpr tensor attend_heads(program& p, const scene& s, const module_set& trained, heads& h) {
   const auto& m = *s.model;
@@ -190,12 +200,22 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
+  const bool lays = lays_out(s) && !written_out && !on_host, turned = heads_first(s);
+  tensor_set named = 0;
+  if (lays) {  // queries and keys that were concatenated are contiguous, and so is what was repeated
+    named = (h.q | h.k) | h.v;
+    if (!turned) h.q = lay_out(p, h.q);
+    if (!turned && !h.repeated) h.k = lay_out(p, h.k);
+    if (!h.repeated) h.v = lay_out(p, h.v);
+  }
   const auto biases = [&] { return m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}; };
   const auto out = on_host       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
-                   : !written_out ? fused_attention(p, s, h)
+                   : !written_out ? fused_attention(p, s, h, named)
                    : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
                                                                             : eager_attention(p, s, h, fp32_softmax(s), biases());
-  return s.joins_images || (!written_out && !on_host && (style.copies_output || heads_first(s))) ? pointwise(p, out) : out;
+  if (s.joins_images) return pointwise(p, out);
+  if (written_out || on_host) return out;
+  return style.copies_output || turned ? pointwise(p, out) : lays && !reads_mask(s) ? lay_out(p, out) : out;
 }
 
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.

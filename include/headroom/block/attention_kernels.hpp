@@ -100,14 +100,15 @@ constexpr bytes exchanged_heads(const program& p, const scene& s, heads h) {
 }
 
 /// One fused kernel: q, k, v, the result and a log-sum-exp a row are saved. FlashAttention-2's backward accumulates dq in fp32,
-/// keeps a row sum of d·o, and expands dk, dv to the query heads where they are grouped (flash_attn/flash_api.cpp, mha_bwd).
-constexpr tensor fused_attention(program& p, const scene& s, heads h) {
+/// keeps a row sum of d·o, and expands dk, dv to the query heads where they are grouped (flash_attn/flash_api.cpp, mha_bwd). `named`: what the layer
+/// names until attention returns.
+constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set named = 0) {
   const auto& m = *s.model;
   const auto heads_here = s.divided(m.heads);
   const auto q_elements = checked::mul(s.tokens, s.divided(m.query_width()));
   const auto w = p.width(h.q);
   const bool exchanges = exchanges_positions(s);
-  const auto own = h;  // named by the layer until attention returns
+  if (exchanges) named = (h.q | h.k) | h.v;
   if (exchanges) h = all_positions(p, s, h);
   const auto out = p.make(q_elements, w);
   const auto lse = p.make(checked::mul(s.tokens, heads_here), 4);
@@ -125,7 +126,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
     saves |= bias.bit();
   }
   const bytes exchange = s.context > 1 && !exchanges ? exchanged_heads(p, s, h) : bytes{0};
-  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .holds = exchanges ? (own.q | own.k) | own.v : tensor_set{}, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
+  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
   return exchanges ? exchange_pieces(p, out, false) : out;

@@ -1,8 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The masks that torch's own attention reads in transformers' models: of padding, of a window, of pictures.
 // Sources: transformers 5.16 masking_utils.py (sdpa_mask, _ignore_causal_mask_sdpa, _ignore_bidirectional_mask_sdpa; boolean masks),
-// integrations/sdpa_attention.py (use_gqa_in_sdpa: keys and values are repeated where there is a mask); before, modeling_attn_mask_utils.py
-// AttentionMaskConverter, whose masks are in the model's format.
+// integrations/sdpa_attention.py (use_gqa_in_sdpa: keys and values are repeated where there is a mask); before 4.53 modeling_attn_mask_utils.py
+// AttentionMaskConverter and the models' own _update_causal_mask, whose masks are in the model's format (framework/libtorch.hpp has the dates).
 #pragma once
 
 #include <headroom/block/program.hpp>
@@ -14,35 +14,43 @@ namespace headroom::ops {
 /// modeling_gemma3.py create_masks_for_vision_model, models/paligemma/modeling_paligemma.py: block_sequence_ids, which their processors' token_type_ids make).
 constexpr bool joins_pictures(const scene& s, const shape& m) {
   const auto& v = m.vision;
-  return v.kind == vision_kind::siglip && v.layers > 0 && (v.projector == projector_kind::norm_linear || v.projector == projector_kind::linear) && s.habits->attention.masks_windows;
+  return v.kind == vision_kind::siglip && v.layers > 0 && (v.projector == projector_kind::norm_linear || v.projector == projector_kind::linear) && s.habits->attention.masks != sdpa_masks::none;
 }
 /// Whether every layer of `m` reads a mask.
-constexpr bool masks_all(const scene& s, const shape& m) { return s.kernel == attention::sdpa && (s.padded || s.block_mask || joins_pictures(s, m)); }
+constexpr bool masks_all(const scene& s, const shape& m) { return s.kernel == attention::sdpa && (s.padded || s.masked || s.block_mask || joins_pictures(s, m)); }
 
 /// Whether layers behind the window of `m` read one. Where no sample is padded, those without a window are told that they are causal. A sequence as long as
 /// the window has a mask, too, although it hides nothing. A window to both sides reaches half as far to each.
 constexpr bool masks_window(const scene& s, const shape& m) {
   const auto reach = m.bidirectional ? m.sliding_window / 2 : m.sliding_window;
-  return reach > 0 && s.sequence >= reach && s.kernel == attention::sdpa && s.habits->attention.masks_windows;
+  return reach > 0 && s.sequence >= reach && s.kernel == attention::sdpa && s.habits->attention.masks != sdpa_masks::none;
 }
 constexpr bool reads_mask(const scene& s) { return masks_all(s, *s.model) || masks_window(s, *s.model); }
 
 /// Whether a model's masks are boolean. Each call then turns one into what is added to the scores (native/transformers/attention.cpp
 /// convert_boolean_attn_mask) and keeps that.
-constexpr bool boolean_masks(const scene& s) { return s.habits->date >= 202501 && !s.block_mask; }
-/// … or autocast makes a copy of it in the compute format, or the kernel one whose rows lie eight numbers apart (sdp_utils: pad_bias).
+constexpr bool boolean_masks(const scene& s) { return s.habits->attention.masks == sdpa_masks::boolean && !s.block_mask; }
+/// Models that made a mask whatever the batch was, before masks were boolean: Gemma 2 and 3 and Cohere 2 (models/gemma2/modeling_gemma2.py
+/// _update_causal_mask), and ModernBERT (_update_attention_mask), which makes both of its masks.
+constexpr bool masks_always(const shape& m) { return m.sliding_window > 0 && (m.norm_offset || m.parallel_block || m.bidirectional); }
+/// … of which the decoders put their window into another mask, in each layer (Gemma2DecoderLayer.forward, torch.where).
+constexpr bool masks_itself(const scene& s, const shape& m) { return s.habits->attention.masks == sdpa_masks::added && !m.bidirectional && masks_always(m) && masks_window(s, m); }
+/// Whether a call keeps a mask of its own: made of a boolean one, or by its layer, or by autocast, in the compute format, or by the kernel, whose rows lie
+/// eight numbers apart (sdp_utils: pad_bias).
 constexpr bool masks_each_call(const scene& s) {
-  return boolean_masks(s) || (s.habits->attention.masks_windows && s.autocast && s.residual_width != s.width) || (s.block_mask && s.sequence % 8 != 0);
+  return boolean_masks(s) || masks_itself(s, *s.model) || (s.habits->attention.masks != sdpa_masks::none && s.autocast && s.residual_width != s.width) || (s.block_mask && s.sequence % 8 != 0);
 }
 
 /// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions; of every sample, since
-/// collators hand over an attention_mask of ones, too (masking_utils.py sdpa_mask, padding_mask_function).
+/// collators hand over an attention_mask of ones, too (masking_utils.py sdpa_mask, padding_mask_function). Masks that are added are one for all layers,
+/// ModernBERT's two.
 constexpr bytes model_masks(const scene& s) {
   const auto& m = *s.model;
-  if ((!s.habits->attention.masks_windows && !s.block_mask) || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
+  if ((s.habits->attention.masks == sdpa_masks::none && !s.block_mask) || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
   const bool windows = masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
   const bool all = masks_all(s, m);
-  const std::int64_t masks = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
+  const std::int64_t kinds = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
+  const std::int64_t masks = boolean_masks(s) ? kinds : masks_always(m) && m.bidirectional ? 2 : 1;
   const auto pairs = checked::mul(s.samples, checked::mul(s.sequence, s.sequence));
   return bytes{checked::mul(checked::mul(masks, pairs), boolean_masks(s) ? 1 : s.residual_width)};
 }

@@ -37,6 +37,7 @@ struct scene {
   bool casts_weights{};              ///< … and weights are wider than what is multiplied
   bool narrow_frozen{};              ///< … but for those that do not train
   bool padded{};
+  bool masked{};                     ///< all layers read a mask although no sample is padded (settle/windows.hpp)
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool block_mask{};                 ///< a mask in the stream's format keeps the images of one sequence apart (Pixtral)
   bool joins_images{};               ///< attention runs for each image apart, and a copy joins what it gives (GLM-4V)

@@ -70,7 +70,7 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.samples = checked::mul(s.samples, tiles(v));
   t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
   t.tokens = checked::mul(t.samples, t.sequence);
-  t.padded = false;
+  t.padded = t.masked = false;
   if (const bool together = s.kernel != attention::flash && s.kernel != attention::flash3; v.kind == vision_kind::pixtral && together)
     t.samples = 1, t.sequence = t.tokens, t.block_mask = true;
   else

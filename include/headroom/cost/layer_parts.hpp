@@ -147,7 +147,7 @@ constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m
     return;
   }
   const double own = attended_length(c);
-  if (ops::masks_window(l, m) || (l.habits->attention.masks_windows && ops::masks_all(l, m))) {  // torch's kernel for masks computes every pair
+  if (ops::masks_window(l, m) || (l.habits->attention.masks != sdpa_masks::none && ops::masks_all(l, m))) {  // torch's kernel for masks computes every pair
     auto whole = m;
     whole.sliding_window = 0;
     const double pairs = 2 * samples * attended_pairs(whole, sequence, causal_convention::whole_square) * pair_features(m) / static_cast<double>(l.tensor) / context;

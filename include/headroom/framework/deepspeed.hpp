@@ -21,23 +21,12 @@ constexpr profile over_deepspeed(profile p) {
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
   return p;
 }
-inline constexpr profile deepspeed_202410 = [] {
-  profile p = over_deepspeed(hf_trainer_202503);
-  p.date = 202410;
-  return p;
-}();
+inline constexpr profile deepspeed_202410 = over_deepspeed(hf_trainer_202410);
+inline constexpr profile deepspeed_202508 = over_deepspeed(hf_trainer_202508);
 /// … with transformers 5.
-inline constexpr profile deepspeed_202601 = [] {
-  profile p = over_deepspeed(hf_trainer_202601);
-  p.date = 202601;
-  return p;
-}();
+inline constexpr profile deepspeed_202601 = over_deepspeed(hf_trainer_202601);
 /// … 5.16.
-inline constexpr profile deepspeed = [] {
-  profile p = over_deepspeed(hf_trainer);
-  p.date = 202608;
-  return p;
-}();
+inline constexpr profile deepspeed = over_deepspeed(hf_trainer);
 inline constexpr profile deepspeed_2023 = [] {
   profile p = over_deepspeed(hf_trainer_2023);
   p.loading.steps_at_once = true;

@@ -23,16 +23,17 @@ constexpr profile over_trainer(profile p) {
   p.optimizer.registers_embeddings = true;
   return p;
 }
-inline constexpr profile hf_trainer_202503 = [] {
+inline constexpr profile hf_trainer_202508 = [] {
   profile p = over_trainer(libtorch);
-  p.date = 202503;
   p.sharding.wraps_adapters = true;
   return p;
 }();
+/// … with older transformers.
+inline constexpr profile hf_trainer_202503 = of_transformers(hf_trainer_202508, 202503);
 /// … with transformers 5 (2026-01-26): routed experts are two parameters and two grouped products (integrations/moe.py, grouped_mm_experts_forward;
 /// modeling_utils.py get_correct_experts_implementation: "grouped_mm" where nothing is said).
 inline constexpr profile hf_trainer_202601 = [] {
-  profile p = hf_trainer_202503;
+  profile p = hf_trainer_202508;
   p.date = 202601;
   p.experts.gemm = expert_gemm::sorted_mm;
   p.optimizer.torchao_block = 256;  // trainer_optimizer.py _get_torchao_optimizer (pull request 42972, 2025-12-24)
@@ -46,8 +47,7 @@ inline constexpr profile hf_trainer = [] {
 }();
 /// … with transformers 4.46 (2024-10-24) to 4.48: the loss makes a shifted copy of the fp32 logits (pull request 35646, in 4.49, shifts the labels).
 inline constexpr profile hf_trainer_202410 = [] {
-  profile p = hf_trainer_202503;
-  p.date = 202410;
+  profile p = of_transformers(hf_trainer_202508, 202410);
   p.loss.shifts_logits = true;
   return p;
 }();

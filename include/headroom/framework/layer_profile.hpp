@@ -74,8 +74,12 @@ enum class layer_modules : std::uint8_t {
 };
 
 /// Where grouped k and v are repeated to the query heads before attention: for a kernel that reads a mask (transformers repeat_kv); for any but
-/// FlashAttention's own package (Unsloth, for xFormers); or always.
+/// FlashAttention's own package (Unsloth, for xFormers; transformers before 4.54); or always.
 enum class kv_expansion : std::uint8_t { never, if_padded, unless_flash, always };
+
+/// The masks that a model makes for torch's own attention (block/attention_mask.hpp): none but what comes with a batch; in the model's format, one for
+/// all layers; boolean, one for each kind of layer.
+enum class sdpa_masks : std::uint8_t { none, added, boolean };
 
 /// Three projections make q, k and v, or one; of one projection's result they are views, or copies of them.
 enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
@@ -167,7 +171,8 @@ struct attention_profile {
   bool prefers_cudnn{};              ///< torch's own attention is asked for cuDNN's kernel first
   bool deterministic{};              ///< kernels that may give other results each time are forbidden (Megatron's deterministic-mode)
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
-  bool masks_windows{};              ///< torch's own attention reads a mask in layers behind a window (block/attention_mask.hpp)
+  sdpa_masks masks{};                ///< that torch's own attention reads
+  bool lays_out_heads{};             ///< q, k and v are made contiguous for it, heads before positions, and its result again
   bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
 

@@ -6,12 +6,24 @@
 
 namespace headroom::frameworks {
 
+/// How the transformers of a date calls torch's own attention. 4.48 (2025-01-10): one function for most families, which makes its tensors contiguous
+/// (integrations/sdpa_attention.py, 2c47618c1a); 4.53 (2025-06-26): masks are boolean, one for each kind of layer (masking_utils.py, 163138a911);
+/// 4.54 (2025-07-25): keys and values are repeated beside a mask alone (9323d0873c), where torch is 2.5 or newer; 4.56 (2025-08-29): nothing is made
+/// contiguous any more (959239debc).
+constexpr profile of_transformers(profile p, std::int32_t date) {
+  p.date = date;
+  p.attention.lays_out_heads = date >= 202501 && date < 202508;
+  p.attention.masks = date < 202506 ? sdpa_masks::added : sdpa_masks::boolean;
+  p.attention.expands_kv = date < 202507 ? kv_expansion::unless_flash : kv_expansion::if_padded;
+  return p;
+}
+
 /// transformers' models in a loop of one's own. Sources: transformers models/llama/modeling_llama.py (norms, eager attention),
 /// loss/loss_utils.py ForCausalLMLoss; torch/optim/adamw.py; aten/src/ATen/cuda/CublasHandlePool.cpp.
 inline constexpr profile libtorch{
     .label = "libtorch",
-    .date = 202410,
-    .attention = {.expands_kv = kv_expansion::if_padded, .masks_windows = true},
+    .date = 202508,
+    .attention = {.expands_kv = kv_expansion::if_padded, .masks = sdpa_masks::boolean},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.upcasts_rest = true},
     .precision = precisions::bf16,
@@ -20,8 +32,7 @@ inline constexpr profile libtorch{
 /// … before transformers 4.45: logits are made fp32 by the model, a shifted copy goes into the loss; torch below 2.1 makes two
 /// parameter-sized temporaries in a foreach Adam step; key and value heads are always repeated.
 inline constexpr profile libtorch_2023 = [] {
-  profile p = libtorch;
-  p.date = 202301;
+  profile p = of_transformers(libtorch, 202301);
   p.attention.expands_kv = kv_expansion::always;
   p.loss.style = loss_style::upcast_shifted;
   p.loss.shifts_logits = true;

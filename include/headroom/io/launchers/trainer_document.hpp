@@ -13,13 +13,14 @@ namespace headroom::io {
 inline constexpr std::string_view deepspeed_file = "ds.json";
 
 /// The newest release of a framework, where it does to the job what the job's own does: releases that differ in how routed experts run are one to
-/// a dense model, and those that differ in torchao's blocks to other optimizers.
+/// a dense model, those that differ in torchao's blocks to other optimizers, and those that call torch's own attention otherwise where another runs.
 inline profile newest_alike(const job& j) {
   const auto* newest = frameworks::find(j.framework.label.view());
   if (newest == nullptr || j.model.sparse()) return j.framework;
   auto alike = *newest;
   alike.date = j.framework.date;
   alike.experts = j.framework.experts;
+  if (j.attention != attention::unset && j.attention != attention::sdpa) alike.attention = j.framework.attention;
   if (!j.optimizer.plain_as_weight) alike.optimizer.torchao_block = j.framework.optimizer.torchao_block;
   return alike == j.framework ? *newest : j.framework;
 }
