@@ -126,6 +126,7 @@ struct job {
   measured_run measured{};           ///< by which its report and its step's time are corrected
   std::int32_t ignored_keys{};       ///< of its launch files, that were passed over on request: what they say is not in this job
   std::int32_t assumed_defaults{};   ///< of its launch files' program, that its releases changed: the older ones are in this job
+  bool undated{};                    ///< its framework's version was said, and tells nothing of its date
 
   friend constexpr bool operator==(const job&, const job&) = default;
 };

@@ -141,6 +141,7 @@ TEST_CASE("what a trainer is asked for beside a step, and what was passed over")
   differ(j, with(j, [](job& k) { k.evaluation = {.batch = 1, .loss_only = true}; }), {a::no_eval_no_generation});
   differ(with(j, [](job& k) { k.ignored_keys = 1; }), j, {a::keys_ignored});
   differ(with(j, [](job& k) { k.assumed_defaults = 1; }), j, {a::open_defaults});
+  differ(with(j, [](job& k) { k.undated = true; }), j, {a::newest_framework});
   differ(with(j, [](job& k) { k.framework.recipes_change = true; }), j, {a::recipe_of_one_date});
   differ(with(j, [](job& k) { k.objective = {.kind = objective_kind::orpo, .code = method_code::trl}, k.batch.packed = false, k.batch.micro = 2, k.loss.kind = loss_kind::unset; }),
          with(j, [](job& k) { k.batch.packed = false; }), {a::methods_on_few_runs});

@@ -69,6 +69,10 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   const imported::text zero{"z.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"};
   CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}).framework == frameworks::deepspeed_202508);
   CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}, {"environment.transformers=5.1"}).framework == frameworks::deepspeed);
+  // A release says which profile: 4.48 is of 2025-01-10.
+  CHECK(job_of({run}, {"environment.transformers=4.48"}).framework == *frameworks::find("hf-trainer", 202501));
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=4.46.3"}).framework == frameworks::hf_trainer_202410);
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.3"}).framework == frameworks::hf_trainer);
   // A dense model runs as ever: nothing is assumed.
   CHECK(assumed(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}})) == 0);
 }

@@ -2,6 +2,7 @@
 // The frameworks that a job file may name, a row each: versions that are said in words, and who reads and writes its options.
 #pragma once
 
+#include <headroom/io/job/transformers_releases.hpp>
 #include <headroom/io/options/deepspeed.hpp>
 #include <headroom/io/options/gpt_neox.hpp>
 #include <headroom/io/options/llm_c.hpp>
@@ -25,6 +26,7 @@ struct framework_row {
   /// The options that a job states; null: it has none here. What they say has to agree with the neutral keys.
   void (*read_options)(job&, const json_value* options, const option_merger&){};
   json_value (*write)(const profile&){framework_to_json};
+  bool over_transformers{};  ///< a version may be a release of transformers
 };
 
 namespace detail {
@@ -57,9 +59,9 @@ inline constexpr std::array<framework_row, 13> framework_rows{{
      .said = {{{.text = "bench2", .is = &frameworks::nanotron_bench2}, {.text = "67c5ebb6", .is = &frameworks::nanotron_bench2}}},
      .read_options = detail::where_stated<apply_nanotron_options>,
      .write = nanotron_to_json},
-    {.name = "deepspeed", .read_options = detail::where_stated<apply_deepspeed_options>},
+    {.name = "deepspeed", .read_options = detail::where_stated<apply_deepspeed_options>, .over_transformers = true},
     // The guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10.
-    {.name = "hf-trainer", .said = {{{.text = "transformers 4.1x", .date = 202201}}}},
+    {.name = "hf-trainer", .said = {{{.text = "transformers 4.1x", .date = 202201}}}, .over_transformers = true},
     // 0.0.1 was released on 2024-04-16; the README's table of optimization flags is of 2024-11-18.
     {.name = "torchtune", .said = {{{.text = "0.0.1", .date = 202404}, {.text = "@1814feb", .date = 202411}}}},
     // The table of config_hub grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986).
@@ -67,7 +69,7 @@ inline constexpr std::array<framework_row, 13> framework_rows{{
     {.name = "fsdp-qlora"},
     {.name = "unsloth"},
     {.name = "llm.c", .read_options = apply_llm_c_options},
-    {.name = "libtorch"},
+    {.name = "libtorch", .over_transformers = true},
 }};
 
 /// Their names, in the same order.
@@ -84,16 +86,29 @@ constexpr const framework_row* row_of_framework(std::string_view name) {
   return nullptr;
 }
 
+/// yyyymm of what a version names that is no date: a release of transformers, which is more exact than a date beside it.
+constexpr std::int32_t release_date(const framework_row* row, std::string_view version) {
+  const auto release = row != nullptr && row->over_transformers ? transformers_in(version) : 0;
+  return release > 0 ? date_of_transformers(release) : 0;
+}
+
+/// A profile, and whether its version, though said, tells nothing of its date.
+struct named_framework {
+  profile is;
+  bool undated{};
+};
 /// Throws job_error for an unknown name.
-inline profile read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
-  auto date = version_date(version);
-  if (const auto* row = row_of_framework(label))
+inline named_framework read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
+  const auto* row = row_of_framework(label);
+  const auto release = release_date(row, version);
+  auto date = release > 0 ? release : version_date(version);
+  if (row != nullptr)
     for (const auto& s : row->said) {
       if (s.text.empty() || version.find(s.text) == std::string_view::npos) continue;
-      if (s.is != nullptr) return *s.is;
+      if (s.is != nullptr) return {*s.is};
       date = s.date;
     }
-  if (const auto* known = frameworks::find(label, date)) return *known;
+  if (const auto* known = frameworks::find(label, date)) return {*known, date == 0 && !version.empty()};
   unknown_name(path, label, framework_names);
 }
 
@@ -111,6 +126,7 @@ struct framework_choice {
   profile chosen{frameworks::libtorch};
   const padding_program* pads{};  ///< that its version names
   const json_value* options{};    ///< of the framework, where the job states any
+  bool undated{};                 ///< its version tells nothing of its date
 
   /// Whether samples have lengths of their own that the job, of which `stated` is the section, says nothing of.
   [[nodiscard]] bool leaves_lengths_unsaid(const batch& b, const json_value& stated) const {
@@ -122,7 +138,7 @@ struct framework_choice {
 /// A name, or {"name", "version", "options"}. The options are not looked at here.
 /// Errors: job_error for an unknown name and for what is neither.
 inline framework_choice read_framework(const json_value& value, const std::string& path) {
-  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr, nullptr};
+  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path).is, nullptr, nullptr};
   key_reader k{value, path};
   const auto& label = string_at(k.need("name", "one of " + listed(framework_names)), k.at("name"));
   const auto* version = k.take("version");
@@ -130,11 +146,11 @@ inline framework_choice read_framework(const json_value& value, const std::strin
   k.finish();
   if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
   const auto said = version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{};
-  const auto chosen = read_framework_named(label, said, k.at("name"));
+  const auto [chosen, undated] = read_framework_named(label, said, k.at("name"));
   if (chosen.lengths != micro_batch_lengths::one)
     for (const auto& program : programs_that_pad_to_longest)
-      if (said.find(program.name) != std::string_view::npos) return {chosen, &program, options};
-  return {chosen, nullptr, options};
+      if (said.find(program.name) != std::string_view::npos) return {chosen, &program, options, undated};
+  return {chosen, nullptr, options, undated};
 }
 
 /// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.

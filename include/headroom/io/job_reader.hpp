@@ -34,6 +34,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   framework_choice framework;
   if (const auto* v = k.take("framework")) framework = read_framework(*v, "framework");
   j.framework = framework.chosen;
+  j.undated = framework.undated;
   if (const auto* v = k.take("precision")) j.precision = read_precision(*v, "precision");
   if (const auto* v = k.take("optimizer")) j.optimizer = read_optimizer(*v, "optimizer");
   k.nested("parallel", j.parallel);
@@ -101,6 +102,7 @@ inline json_value job_to_json(const job& j) {
   const model_parts parts = j.model;
   json_value out = {
       {"model", model_to_json(j.model)}, {"framework", write_framework(j.framework)}, {"batch", batch_to_json(j.batch)}};
+  if (j.undated) out["framework"]["version"] = "undated";
   const auto put = [&out](const char* key, const json_value& value) {
     if (!value.empty()) out[key] = value;
   };

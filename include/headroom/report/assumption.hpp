@@ -284,6 +284,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::corrected_by_run, without_spread::decides,
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},
+    {assumption::newest_framework, without_spread::decides, "framework.version says neither a date nor a release that is known: the framework's newest profile is taken."},
 });
 // clang-format on
 /// How many there are.

@@ -24,7 +24,7 @@ enum class assumption : std::uint8_t {
   host_ahead_of_collectives, head_with_loss,
   lengths_not_given, lengths_unknown, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
   megatron_under_deepspeed, compiled_in_parts, other_maker,
-  nvfp4_by_source, unsloth_by_source, corrected_by_run,
+  nvfp4_by_source, unsloth_by_source, corrected_by_run, newest_framework,
 };
 // clang-format on
 

@@ -37,7 +37,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"hardware.taken_gib", "GiB of each GPU that others hold: a desktop, a second process"},
     {"framework", "who trains: a name, or its version and options, too"},
     {"framework.name", "the framework"},
-    {"framework.version", "a date (2025-03) or what is known of it; left out: the newest"},
+    {"framework.version", "a date (2025-03), a release of transformers (4.46.0, transformers 5.1), or what is known of it; left out, or without a date: the newest, which the report says of a text without one"},
     {"framework.options", "the framework's own options under its own names: DeepSpeed's configuration, Megatron-LM's arguments without dashes, torchtitan's sections"},
     {"precision", "a recipe, or number formats; left out: the framework's"},
     {"precision.parameters", "of the weights"},

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/settle_evaluation.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
+#include <headroom/io/launchers/settle_releases.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
@@ -130,63 +131,6 @@ inline void settle_batch(draft& d) {
     fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " +
          std::to_string(micro) + " × " + std::to_string(data));
   d.say({"batch", "accumulation"}, d.global_batch->value / at_once, d.global_batch->place);
-}
-
-/// "1.9", "0.26.1": 109, 26.
-inline std::int32_t release_of(const json_value& value, const std::string& path) {
-  const auto text = value.is_string() ? value.get<std::string>() : std::string{};
-  const auto dot = text.find('.');
-  const auto number = [&](std::size_t from, std::size_t to) {
-    const auto end = std::min(to, text.size());
-    if (from >= end || end - from > 2 || text.find_first_not_of("0123456789", from) < end) wrong_value(path, "a version, e.g. \"1.9\"", value);
-    return std::stoi(text.substr(from, end - from));
-  };
-  if (dot == std::string::npos) wrong_value(path, "a version, e.g. \"1.9\"", value);
-  return number(0, dot) * 100 + number(dot + 1, text.find('.', dot + 1));
-}
-
-/// Routed experts, whichever program over transformers trains them: one after the other before its release 5, in grouped products since
-/// (framework/hf_trainer.hpp). A job file that is read, too, says framework.version itself.
-inline void ask_how_experts_run(draft& d) {
-  const bool over = d.framework_is("hf-trainer") || d.framework_is("deepspeed");
-  if (!over || d.has({"framework", "version"}) || d.has_read(file_kind::job)) return;
-  const auto sparse = [](const draft& of) {
-    const auto* m = of.find({"model"});
-    if (m == nullptr) return false;
-    try {
-      return read_model(*m, "model", "/nonexistent/folder").sparse();
-    } catch (const job_error&) {
-      return false;  // said where the job is made
-    }
-  };
-  d.releases.push_back({"transformers", 500, d.place_of("framework.name"), "routed experts run one after the other before transformers 5, and in grouped products since", false, nullptr, sparse,
-                        [](draft& of, const std::string& place) {
-                          auto& f = of.job["framework"];
-                          if (f.is_string()) f = json_value{{"name", f}};
-                          of.say({"framework", "version"}, "2025-12", place);
-                        }});
-}
-
-/// Defaults that releases changed. The releases are no keys of a job.
-inline void settle_releases(draft& d) {
-  ask_how_experts_run(d);
-  for (const auto& r : d.releases) {
-    const auto* said = d.find({"environment", r.program});
-    const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
-    if (r.matters != nullptr && !r.matters(d)) continue;
-    if (said == nullptr && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
-    if (said == nullptr) {
-      const auto newest = std::to_string(r.assumed / 100) + "." + std::to_string(r.assumed % 100);
-      d.notes.push_back(r.place + ": " + r.what + ": " + (r.assumed > 0 ? "release " + newest : std::string{"the older"}) + " is assumed" + hint);
-      d.assumed.push_back(r.what + (r.assumed > 0 ? ": release " + newest + " is assumed" : ""));
-    }
-    const bool since = said == nullptr ? r.assumed >= r.since : release_of(*said, "environment." + std::string{r.program}) >= r.since;
-    if (const auto apply = since ? r.newer : r.older) apply(d, r.place);
-  }
-  const auto all = d.job.find("environment");
-  if (all == d.job.end() || !all->is_object()) return;
-  for (const auto* program : {"trl", "transformers"}) all->erase(program);
-  if (all->empty()) d.job.erase("environment");
 }
 
 /// Prompts and completions are a sequence; how long prompts are, some programs leave to the data.
