@@ -3,6 +3,7 @@
 #include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/headroom.hpp>
+#include <headroom/io/diagnosis_text.hpp>
 
 #include <doctest/doctest.h>
 
@@ -139,6 +140,48 @@ TEST_CASE("a change may need another before it") {
   const auto t = texts(advise(j));
   CHECK(has(t, "hardware.nodes doubled + sharding.kind megatron-distributed-optimizer"));
   CHECK(has(t, "hardware.nodes doubled + parallel.pipeline doubled"));
+}
+
+namespace {
+/// Sequences that a step reads: of each replica its micro-batches.
+std::int64_t sequences(const job& j) { return j.hardware.nodes * j.hardware.gpus_per_node / j.parallel.tensor / j.parallel.pipeline / j.parallel.context * j.batch.micro * j.batch.accumulation; }
+job changed(job j, std::string_view text) {
+  for (const auto& c : changes::all)
+    if (c.text == text) CHECK(c.apply(j));
+  return j;
+}
+}  // namespace
+
+// 64 GPUs, TP 4 and PP 2: 8 replicas of 6 micro-batches of 2 are 96 sequences.
+TEST_CASE("twice the nodes, or half the replicas, and as many sequences a step") {
+  job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 8, .gpus_per_node = 8}, .framework = frameworks::megatron,
+        .parallel = {.tensor = 4, .sequence = true, .pipeline = 2}, .batch = {.micro = 2, .sequence = 4096, .accumulation = 6}};
+  REQUIRE(sequences(j) == 96);
+  CHECK(changed(j, "hardware.nodes doubled").batch.accumulation == 3);
+  for (const auto* text : {"parallel.tensor doubled", "parallel.pipeline doubled", "parallel.context doubled"}) {
+    CAPTURE(text);
+    CHECK(changed(j, text).batch.accumulation == 12);
+    CHECK(sequences(changed(j, text)) == 96);
+  }
+  CHECK(sequences(changed(j, "hardware.nodes doubled")) == 96);
+  CHECK(sequences(changed(changed(j, "hardware.nodes doubled"), "parallel.pipeline doubled")) == 96);
+  CHECK(sequences(changed(changed(j, "hardware.nodes doubled"), "hardware.nodes doubled")) == 192);  // 3 cannot be halved
+}
+
+TEST_CASE("advice whose step reads other sequences says so") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_40gb, .nodes = 1, .gpus_per_node = 4}, .framework = frameworks::hf_trainer, .precision = precisions::bf16_mixed,
+        .sharding = fsdp2(), .batch = {.micro = 1, .sequence = 512}, .recompute = recompute::full, .attention = attention::flash};
+  static constexpr std::array nodes{changes::all[25]};
+  REQUIRE(nodes[0].text == "hardware.nodes doubled");
+  const auto judge = [](const job& k) { return std::optional{judgement{bytes{0}, bytes{0}, k.hardware.nodes > 1}}; };
+  const auto line = [&] {
+    const auto all = advise(j, judge, 8, nodes);
+    REQUIRE(all.size() == 1);
+    return std::pair{all[0].larger, io::changes_text(all[0])};
+  };
+  CHECK(line() == std::pair{2.0, std::string{"hardware.nodes doubled; batch.accumulation 1; 2 times the sequences a step"}});
+  j.batch.accumulation = 8;
+  CHECK(line() == std::pair{1.0, std::string{"hardware.nodes doubled; batch.accumulation 4"}});
 }
 
 TEST_CASE("small GPUs of a mixed cluster are given fewer layers") {

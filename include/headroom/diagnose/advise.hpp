@@ -6,6 +6,7 @@
 #include <headroom/decide.hpp>
 #include <headroom/solve/balance.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <memory>
@@ -27,7 +28,8 @@ struct change {
 namespace changes {
 
 namespace detail {
-constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
+constexpr std::int64_t replica_count(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context); }
+constexpr bool replicas(const job& j) { return replica_count(j) > 1; }
 /// The optimizer on the host: ZeRO's, or where nothing is sharded an optimizer of one's own. FSDP can only move parameters and update together.
 constexpr bool optimizer_on_host(job& j) {
   if (!j.sharding.divides() && !j.framework.sharding.offers_all()) return false;
@@ -60,9 +62,16 @@ constexpr bool micro(job& j, std::int64_t parts) {
   j.batch.accumulation = checked::mul(j.batch.accumulation, parts);
   return true;
 }
+/// Twice as many nodes have twice as many replicas, a degree that is doubled leaves half: a replica accumulates half or twice as many micro-batches, so
+/// that a step reads as many sequences, as far as they can be halved.
 constexpr bool twice(std::int64_t& degree, job& j) {
+  const auto before = replica_count(j);
   degree = checked::mul(degree, 2);
-  j.parallel.data = 0;  // whatever the GPUs leave: half as many
+  j.parallel.data = 0;  // whatever the GPUs leave
+  const auto now = replica_count(j);
+  auto& n = j.batch.accumulation;
+  if (now == 2 * before && n % 2 == 0) n /= 2;
+  if (2 * now == before) n = checked::mul(n, 2);
   return true;
 }
 /// On several kinds of GPU stages of as many layers are tight on the small kind alone.
@@ -170,6 +179,12 @@ struct advice {
   judgement outcome{};
   double seconds{};                    ///< of a step, predicted; 0: it is not
   double slower{1};                    ///< predicted time of a token, as a multiple of what it was
+  double larger{1};                    ///< sequences of a step, as a multiple of what they were
+
+  /// Whether a change left the replicas twice or half as many.
+  [[nodiscard]] bool regroups() const {
+    return std::any_of(changes.begin(), changes.end(), [](const change* c) { return c->text.starts_with("hardware.nodes") || (c->text.starts_with("parallel.") && c->text.ends_with(" doubled")); });
+  }
 };
 
 namespace detail {
@@ -219,6 +234,8 @@ std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, 
       const auto seen = judge(next.job);
       if (!seen || !seen->fits) continue;
       next.outcome = *seen;
+      const auto sequences = [](const job& j) { return detail::sequences_of_step(j) * static_cast<double>(changes::detail::replica_count(j)); };
+      next.larger = sequences(next.job) / sequences(given);
       found.push_back(std::move(next));
     }
   };

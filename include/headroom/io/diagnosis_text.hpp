@@ -13,7 +13,12 @@
 
 namespace headroom::io {
 
-/// The changes of one advice in a line, each with the framework's own spelling behind it.
+namespace detail {
+inline std::string fixed_or_whole(double x) { return x == std::floor(x) ? std::to_string(std::llround(x)) : fixed(x, 2); }
+}  // namespace detail
+
+/// The changes of one advice in a line, each with the framework's own spelling behind it; how many micro-batches a replica accumulates where it has others
+/// beside it than before, and what a step reads where it is not as many sequences.
 inline std::string changes_text(const advice& a) {
   std::string text;
   for (const auto* c : a.changes) {
@@ -23,6 +28,8 @@ inline std::string changes_text(const advice& a) {
     text += ":";
     for (std::int32_t i = 0; i < chunks_given(a.job.parallel); ++i) text += " " + std::to_string(a.job.parallel.stage_layers[i]);
   }
+  if (a.regroups()) text += "; batch.accumulation " + std::to_string(a.job.batch.accumulation);
+  if (a.larger != 1) text += "; " + detail::fixed_or_whole(a.larger) + " times the sequences a step";
   return text;
 }
 

@@ -139,6 +139,8 @@ inline ordered_json to_json(const std::vector<advice>& all) {
     auto changes = ordered_json::array();
     for (const auto* c : a.changes) changes.push_back(std::string{c->text});
     list.push_back({{"changes", changes}, {"device", a.outcome.device.count()}, {"headroom", a.outcome.headroom.count()}});
+    if (a.regroups()) list.back()["accumulation"] = a.job.batch.accumulation;
+    if (a.larger != 1) list.back()["relative_sequences"] = a.larger;
     if (a.seconds > 0) list.back().update({{"step_seconds", a.seconds}, {"relative_time", a.slower}});
   }
   return list;
