@@ -175,6 +175,9 @@ constexpr objection check_recipe(const job& j, const No& no) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer < 0 ? s.first_layer != 0 : s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers)
       return no("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
+    // torch's named_parameters() lists a parameter once: programs that go by names find it as the embedding's, and train nothing for the head's.
+    if (j.model.tied && !j.framework.loading.unties_embeddings && !s.modules.empty() && s.modules.has(module::head) && !s.modules.has(module::embedding) && !j.adapter.active())
+      return no("headroom: a tied head trains as embed_tokens, which trainable.modules must name, too, or leave lm_head out; model", j.model.label);
   }
   return {};
 }

@@ -7,17 +7,20 @@
 
 namespace headroom {
 
-/// Modules that train in layer `layer` (-1: outside the stack).
+/// Modules that train in layer `layer` (-1: outside the stack). A table that is the head's matrix, too, is one parameter (transformers modeling_utils.py
+/// tie_weights): who names the embedding trains both.
 constexpr module_set trained_modules(const job& j, std::int64_t layer) {
   module_set all;
   all.bits = (std::uint32_t{1} << module_count) - 1;
   if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
-  module_set r = j.adapter.modules_to_save;
+  module_set r;
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
     r |= s.modules.empty() ? all : s.modules;
   }
+  if (j.model.tied && r.has(module::embedding)) r.bits |= module_set::bit(module::head);
+  r |= j.adapter.modules_to_save;
   return r;
 }
 

@@ -1,0 +1,62 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A head that is the embedding's matrix, where only some modules train: torch has one parameter, which named_parameters() lists as the embedding's.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_tied_head_trains {
+
+using namespace headroom;
+
+namespace {
+
+constexpr std::int64_t vocab = 65'536, hidden = 256;
+
+/// A small Llama on a CPU, where a tensor costs its bytes.
+job llama(bool tied, trainable what) {
+  job j;
+  auto& m = j.model;
+  m.layers = 2, m.hidden = hidden, m.heads = 4, m.ffn = 512, m.vocab = vocab, m.tied = tied;
+  j.hardware.gpu = gpus::cpu;
+  j.framework = frameworks::libtorch;
+  j.batch = {.micro = 1, .sequence = 16};
+  j.trainable = what;
+  return j;
+}
+std::int64_t gradients(const job& j, phase at) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(at)][row::gradients].count(); }
+
+}  // namespace
+
+TEST_CASE("who names the embedding trains the head") {
+  const auto one = llama(true, {{.modules = {module::embedding}}}), both = llama(true, {{.modules = {module::embedding, module::head}}});
+  CHECK(estimate(one).ranks[0].phases == estimate(both).ranks[0].phases);
+  CHECK(states(one).trained.count() == vocab * hidden);
+  // bf16: the head's gradient waits for the embedding's, and both are added up into one. Two matrices of which one trains are as much: one more, and one
+  // gradient less.
+  constexpr std::int64_t table = 2 * vocab * hidden;
+  CHECK(gradients(one, phase::step) == table);
+  const auto apart = llama(false, {{.modules = {module::embedding}}});
+  CHECK(estimate(one).ranks[0][phase::backward] == estimate(apart).ranks[0][phase::backward]);
+  CHECK(estimate(one).ranks[0][phase::step].count() == estimate(apart).ranks[0][phase::step].count() - table);
+}
+
+TEST_CASE("a tied head that is named alone is refused") {
+  const auto why = [](const job& j) {
+    const auto o = objection_to(j);
+    return o ? std::string{o.in_words().what()} : std::string{};
+  };
+  CHECK(why(llama(true, {{.modules = {module::head}}})).find("a tied head trains as embed_tokens, which trainable.modules must name, too") != std::string::npos);
+  CHECK(why(llama(true, {{.modules = {module::norm}}, {.modules = {module::head, module::norm}}})).find("embed_tokens") != std::string::npos);
+  CHECK(why(llama(true, {{.modules = {module::head, module::embedding}}})).empty());
+  CHECK(why(llama(true, {{.modules = {}}})).empty());
+  CHECK(why(llama(false, {{.modules = {module::head}}})).empty());
+  CHECK(states(llama(false, {{.modules = {module::head}}})).trained.count() == vocab * hidden);
+  // litgpt's head is a matrix of its own; PEFT's copy is, too.
+  auto litgpt = llama(true, {{.modules = {module::head}}});
+  litgpt.framework = frameworks::litgpt_202410;
+  CHECK(why(litgpt).find("embed_tokens") == std::string::npos);
+}
+
+}  // namespace test_tied_head_trains
