@@ -53,6 +53,7 @@ class axolotl_method {
   static std::string method_of(std::string_view kind) {
     if (kind == "dpo" || kind == "ipo") return "dpo";
     if (kind == "simpo") return "cpo";
+    if (kind == "grpo" || kind == "gdpo") return "grpo";  // GDPO adds up rewards in another order
     return kind == "kto" || kind == "orpo" ? std::string{kind} : std::string{};
   }
 

@@ -59,7 +59,7 @@ class axolotl_samples {
     if (!streams()) a_->d->keeps_lengths = v_->place("sequence_len");
     if (a_->method.empty() && !a_->processes) return padded(length);
     v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
-    a_->put("max_length", length, "sequence_len");
+    if (a_->method != "grpo") a_->put("max_length", length, "sequence_len");  // which GRPO does not take (core/trainers/grpo/__init__.py, get_blocklist_args_kwargs)
   }
   void padded(std::int64_t length) {
     const auto multiple = v_->number("pad_to_multiple_of", 64);

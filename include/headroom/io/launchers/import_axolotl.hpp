@@ -4,12 +4,14 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/axolotl_attention.hpp>
 #include <headroom/io/launchers/axolotl_experts.hpp>
 #include <headroom/io/launchers/axolotl_kernels.hpp>
 #include <headroom/io/launchers/axolotl_method.hpp>
 #include <headroom/io/launchers/axolotl_parts.hpp>
 #include <headroom/io/launchers/axolotl_quantised.hpp>
 #include <headroom/io/launchers/axolotl_restarts.hpp>
+#include <headroom/io/launchers/axolotl_rollout.hpp>
 #include <headroom/io/launchers/axolotl_samples.hpp>
 #include <headroom/io/launchers/axolotl_sight.hpp>
 
@@ -19,14 +21,14 @@ namespace detail {
 
 class axolotl_config {
  public:
-  axolotl_config(draft& d, const document& from) : a_(d, from), d_(&d), v_(&a_.v), kernels_(a_), experts_(a_), method_(a_), sight_(a_) {}
+  axolotl_config(draft& d, const document& from) : a_(d, from), d_(&d), v_(&a_.v), attention_(a_), kernels_(a_), experts_(a_), method_(a_), rollout_(a_), sight_(a_) {}
 
   [[nodiscard]] document arguments() {
     method_.read();
     a_.processes = a_.given("processor_type");
     const auto base = v_->word("base_model", ""), shape = v_->word("base_model_config", "");
     if (!base.empty()) a_.put("model_name_or_path", shape.empty() ? base : shape, shape.empty() ? "base_model" : "base_model_config");
-    attention();
+    attention_.read();
     formats();
     adapter();
     read_axolotl_quantised(a_);
@@ -41,6 +43,7 @@ class axolotl_config {
     checkpointing();
     updates();
     method_.finish();
+    if (a_.method == "grpo") rollout_.read();
     check_formats();
     widens_ = v_->on("resize_token_embeddings_to_32x");
     if (v_->on("use_ray")) d_->know(d_->gpus, "GPUs", v_->number("ray_num_workers", 1), v_->place("use_ray"));  // cli/train.py, ScalingConfig
@@ -57,8 +60,8 @@ class axolotl_config {
     d_->read_by_model = draft::said{"axolotl's configuration", a_.from->source};
     if (said != nullptr) sight_.finish(m, kernels_);
     experts_.finish(m);
-    if (a_.kernel == "xformers") check_xformers(m);
-    check_varlen(m);
+    attention_.finish(m);
+    rollout_.finish();
     if (widens_ && m.vocab % 32 != 0) d_->unmodelled_key("resize_token_embeddings_to_32x", true, v_->place("resize_token_embeddings_to_32x"));  // else as it was
     // The Trainer's backward_prefetch is NO_PREFETCH, and FSDPConfig has no such key.
     if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "fsdp1") d_->say({"sharding", "backward_prefetch"}, false, v_->place("fsdp_config"));
@@ -86,51 +89,6 @@ class axolotl_config {
     if (m.tied) a_.refused("adapter", "a quantised head that is the embedding's matrix is not modelled by this version");
     d_->say({"adapter", "base_skips"}, json_value::array({"mixer_out"}), v_->place("adapter"));
     d_->say({"adapter", "base_also"}, json_value::array({"lm_head"}), v_->place("adapter"));
-  }
-  /// PyTorch's varlen_attn, a flash kernel, takes packed rows apart where heads are narrow and all positions are seen (loaders/patch_manager.py,
-  /// _apply_sdpa_varlen_patch; torch since 2.10, and axolotl asks for 2.11).
-  void check_varlen(const shape& m) const {
-    const auto label = m.label.view();
-    const bool windowed = m.sliding_window > 0 || label.starts_with("phi-3");  // shapes that leave out what flash attention needs no room for
-    const bool stays = a_.varlen && (m.head_width() > 256 || windowed);
-    const bool masked = stays || (a_.packs && (a_.kernel == "sdpa" || a_.kernel.empty()) && !a_.varlen);
-    if ((a_.varlen || masked) && m.pattern.given()) return d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
-    if (!stays) return;
-    if (v_->number("sequence_len", 512) % v_->number("pad_to_multiple_of", 64) != 0) return d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
-    d_->replace("attention", "sdpa", v_->place("sample_packing"));
-    d_->job["batch"].erase("packed");
-    d_->say({"batch", "padded"}, true, v_->place("sample_packing"));
-  }
-  /// xformers' kernel keeps what flash attention does; keys and values that several heads share it is given a copy of for each
-  /// (monkeypatch/attention/xformers.py). GPT-2's class asks the interface that it is registered with; Falcon's and GPT-J's look in tables of their own.
-  void check_xformers(const shape& m) const {
-    const auto name = v_->word_now("base_model");
-    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    const bool alike = m.kv_heads == 0 || m.kv_heads == m.heads;
-    if (alike && m.fused_qkv && m.position == position_kind::learned && (has("gpt2") || has("Cerebras-GPT"))) return;
-    const auto own = v_->all().find("trust_remote_code");
-    if (m.parallel_block && m.mlp == mlp_kind::plain && (has("falcon") || has("gpt-j")) && (own == v_->all().end() || *own != true))
-      a_.refused(by_attention_, "this model's class has no attention by xformers (transformers modeling_falcon.py FALCON_ATTENTION_CLASSES, modeling_gptj.py GPTJ_ATTENTION_CLASSES), and the run ends where it is made: attn_implementation flash_attention_2 is modelled");
-    if (!alike || m.fused_qkv || m.parallel_block || m.mlp == mlp_kind::plain) d_->unmodelled_key("attn_implementation", "xformers", v_->place(by_attention_));
-  }
-
-  /// By its name, or one of the older switches (utils/schemas/enums.py).
-  void attention() {
-    std::string_view by = "attn_implementation";
-    a_.kernel = v_->word(by, "");
-    for (const auto& [key, is] : {std::pair<std::string_view, std::string_view>{"xformers_attention", "xformers"}, {"sage_attention", "sage"}, {"flex_attention", "flex_attention"},
-                                  {"flash_attention", "flash_attention_2"}, {"sdp_attention", "sdpa"}, {"eager_attention", "eager"}})
-      if (v_->on(key) && a_.kernel.empty()) {
-        a_.kernel = is;
-        by = key;
-      }
-    if (a_.kernel == "kernels-community/flash-attn2") a_.kernel = "flash_attention_2";
-    if (a_.kernel == "kernels-community/flash-attn3") a_.kernel = "flash_attention_3";
-    if (a_.kernel == "kernels-community/vllm-flash-attn3") a_.kernel = "flash_attention_3", a_.masks = true;
-    if (a_.kernel.empty()) return;
-    if (a_.kernel != "sdpa" && a_.kernel != "eager" && !a_.masks && !a_.packs_by_kernel()) return a_.unmodelled(by);
-    by_attention_ = by;
-    a_.put("attn_implementation", a_.kernel == "xformers" ? "flash_attention_2" : a_.kernel, by);
   }
   /// The format of autocast and that of the weights (resolve_dtype; core/builders/base.py, _configure_precision_settings). bf16 is "auto" where it is not said: true.
   void formats() {
@@ -265,11 +223,12 @@ class axolotl_config {
   axolotl_arguments a_;
   draft* d_;
   named_values* v_;
+  axolotl_attention attention_;
   axolotl_kernels kernels_;
   axolotl_experts experts_;
   axolotl_method method_;
+  axolotl_rollout rollout_;
   axolotl_sight sight_;
-  std::string_view by_attention_{"attn_implementation"};
   bool widens_{};
 };
 
