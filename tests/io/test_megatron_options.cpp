@@ -127,6 +127,8 @@ TEST_CASE("Megatron-FSDP") {
   const auto plain = megatron(R"({"use-megatron-fsdp": true})");
   CHECK(plain.sharding == megatron_fsdp());
   CHECK(megatron(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "optim"})").sharding.stage == 1);
+  CHECK(megatron(R"({"use-custom-fsdp": true, "data-parallel-sharding-strategy": "optim"})") == megatron(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "optim"})"));  // its first name
+  CHECK(megatron(R"({"use-custom-fsdp": false})").sharding.kind != sharding_kind::megatron_fsdp);
   CHECK(megatron(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "no_shard"})").sharding.stage == 0);
   CHECK(megatron(R"({"data-parallel-sharding-strategy": "optim_grads"})").sharding == sharding{});
   const auto j = megatron(R"({"use-megatron-fsdp": true, "suggested-communication-unit-size": 1000, "fsdp-double-buffer": true, "megatron-fsdp-main-grads-dtype": "fp32",

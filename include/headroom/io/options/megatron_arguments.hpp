@@ -36,7 +36,7 @@ inline constexpr megatron_switch megatron_switches[] = {
 /// Arguments that apply_megatron_options reads besides those.
 inline constexpr auto megatron_options_read = std::to_array<std::string_view>({
     "async-save", "use-persistent-ckpt-worker", "transformer-impl", "spec", "encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size", "no-use-layer-wise-param-layout", "use-precision-aware-optimizer", "grad-reduce-in-bf16", "main-grads-dtype",
-    "main-params-dtype", "fp8-format", "fp8-recipe", "fp8-param-gather", "fp4-format", "fp4-recipe", "exp-avg-dtype", "exp-avg-sq-dtype", "use-megatron-fsdp",
+    "main-params-dtype", "fp8-format", "fp8-recipe", "fp8-param-gather", "fp4-format", "fp4-recipe", "exp-avg-dtype", "exp-avg-sq-dtype", "use-megatron-fsdp", "use-custom-fsdp",
     "data-parallel-sharding-strategy", "outer-dp-sharding-strategy", "suggested-communication-unit-size", "fsdp-double-buffer", "use-nccl-ub",
     "megatron-fsdp-main-params-dtype", "megatron-fsdp-main-grads-dtype", "megatron-fsdp-grad-comm-dtype", "tp-comm-overlap",
     "cross-entropy-fusion-impl", "cross-entropy-loss-fusion", "moe-expert-capacity-factor", "moe-grouped-gemm", "moe-enable-deepep",

@@ -9,10 +9,12 @@ namespace headroom::io::detail {
 /// use-megatron-fsdp and what goes with it. Its formats are "auto" unless they are given: gradients in the parameters' format (of fp8
 /// ones bf16), reduced in their own.
 inline void apply_megatron_fsdp(job& j, key_reader& k, const option_merger& merge) {
-  const auto* use = k.take("use-megatron-fsdp");
-  const bool on = use != nullptr && flag_at(*use, k.at("use-megatron-fsdp"));
-  if (on) {
-    merge.set(j.sharding.kind, sharding_kind::megatron_fsdp, "sharding", "kind", k.at("use-megatron-fsdp"));
+  bool on = false;
+  for (const auto* key : {"use-megatron-fsdp", "use-custom-fsdp"}) {  // the second is its name from 2025-02-26 (d165a8548b) to 2025-08-21 (af28b5a559)
+    const auto* use = k.take(key);
+    if (use == nullptr || !flag_at(*use, k.at(key))) continue;
+    on = true;
+    merge.set(j.sharding.kind, sharding_kind::megatron_fsdp, "sharding", "kind", k.at(key));
     if (!merge.given("sharding", "stage")) j.sharding.stage = 3;
   }
   if (const auto* v = k.take("data-parallel-sharding-strategy"); v != nullptr) {
