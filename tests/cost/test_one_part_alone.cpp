@@ -77,6 +77,19 @@ TEST_CASE("methods that compare: a forward for each model and each answer that i
   same(passes(reward, method_code::trl), 2 * (3 * layers * matrices + (128 + 128 + 1) * h) / (layers * matrices + head));
 }
 
+// Ouyang et al. 2022, as TRL's PPO runs it in one process: policy and critic train (three passes each), and the critic, the reward model and the reference run
+// forward once; critic and reward model have a score in the head's place, whose column takes a tile of 128. What generates is bound by memory, which takes no time here.
+TEST_CASE("PPO in one process: two models train, three run forward") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, of_layers = micros * 2.0 * b * s / rate * (layers * matrices), of_head = micros * 2.0 * b * s / rate * head;
+  auto j = megatron();
+  j.framework = frameworks::hf_trainer, j.precision = precisions::bf16;
+  j.objective = {.kind = objective_kind::ppo, .code = method_code::trl, .reference = reference_way::copy, .frozen = {.model = j.model}, .critic = {.model = j.model}};
+  j.rollout = {.engine = engine_kind::trainer, .prompt = s / 2, .completion = s / 2};
+  const auto c = cost(j, only(&rates::matmul));
+  const double scores = micros * 2.0 * b * s / rate * (128 + 128 + 1 + 128 + 128) * h;  // the critic's result and two gradients, its values, the rewards
+  same(c.step.value - c.generation.value, (3 + 3 + 1 + 1 + 1) * of_layers + (3 + 1) * of_head + scores);
+}
+
 // Huang et al. 2019; Narayanan et al. 2021, section 2.2: while the first micro-batch comes and the last one goes, p - 1 stages' turns; of v chunks one v-th.
 TEST_CASE("a pipeline: its last stage has the head, and sets the pace") {
   const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = 3 * 2.0 * b * s / rate;
