@@ -66,6 +66,18 @@ TEST_CASE("ZeRO 1 and 2: a buffer on the GPU stands for the whole run where the 
   }
 }
 
+// stage_1_and_2.py __init__: contiguous_gradients or cpu_offload.
+TEST_CASE("ZeRO 1 and 2: offloaded gradients are contiguous, whatever is asked for") {
+  auto j = llama(frameworks::deepspeed, zero(2), place::on_cpu, place::on_gpu);
+  const auto asked = estimate(j).ranks[0].phases;
+  j.sharding.contiguous_gradients = choice::no;
+  CHECK(estimate(j).ranks[0].phases == asked);
+  j.offload.optimizer = place::on_gpu;
+  const auto apart = estimate(j).ranks[0].phases;
+  j.sharding.contiguous_gradients = choice::yes;
+  CHECK(estimate(j).ranks[0].phases != apart);
+}
+
 // The copy is not pinned; gradients are by sub-group, and in bf16 as one; under zero.Init nothing is loaded whole.
 TEST_CASE("ZeRO 3: sub-groups, and parameters on the host") {
   auto j = llama(frameworks::deepspeed, zero(3), place::on_cpu, place::on_gpu);

@@ -40,7 +40,7 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
   const auto e = p.parameters.width(), g = p.gradients.width();
   if (j.sharding.cuts(sharded_state::optimizer)) {
     const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
-    const bool contiguous = chosen(j.sharding.contiguous_gradients, true);
+    const bool contiguous = chosen(j.sharding.contiguous_gradients, true) || j.offload.optimizer != place::on_gpu;  // __init__: contiguous_gradients or cpu_offload
     if (contiguous) {
       w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
       w.buckets = z.overlap ? 2 : 1;
