@@ -478,6 +478,9 @@ TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bit
   CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: full\nbf16: true\nuse_v1_kernels: true\n"}}, {"hardware.gpus_per_node=1", "hardware.gpu=ascend-910b-64gb"}), "on an Ascend NPU, which it has fused kernels for"));
   CHECK(said("finetuning_type: lora\nbf16: true\npissa_init: true\npissa_iter: 16\n").adapter == said("finetuning_type: lora\nbf16: true\n").adapter);
   CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: lora\nbf16: true\npissa_init: true\nquantization_bit: 4\n"}}), "makes no PiSSA adapters of a quantised base"));
+  for (const auto* stage : {"stage: dpo\n", "stage: dpo\npref_loss: ipo\n", "stage: kto\n", "stage: ppo\n"})
+    CHECK(holds(refusal_of({{"a.yaml", one + stage + "finetuning_type: lora\nbf16: true\npissa_init: true\n"}}), "with pissa_init, whose base is no reference any more"));
+  CHECK_FALSE(holds(refusal_of({{"a.yaml", one + "stage: dpo\npref_loss: simpo\nfinetuning_type: lora\nbf16: true\npissa_init: true\n"}}), "pissa_init"));
   // Ray's workers (examples/train_lora/qwen3_lora_sft_ray.yaml), where no launcher says how many processes there are.
   const imported::text ray{"ray.yaml", one + "finetuning_type: lora\nbf16: true\nray_num_workers: 4\n"};
   CHECK(job_of({ray}).hardware.gpus() == 4);

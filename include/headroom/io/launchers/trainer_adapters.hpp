@@ -220,6 +220,10 @@ class factory_adapters {
     if (v_->on("pissa_init")) {  // of the weights' own values, one matrix after the other (peft/tuners/lora/layer.py, pissa_init)
       const std::string what = "the matrices from which pissa makes its adapters before the first step are not counted";
       if (v_->number("quantization_bit", 0) != 0) fail("headroom: " + v_->place("pissa_init") + ": LLaMA-Factory makes no PiSSA adapters of a quantised base: pissa_init or quantization_bit must go");
+      // finetuning_args.py __post_init__, "Cannot use PiSSA for current training stage" (32f45c9e9 of 2024-06-16): a reference would be what pissa leaves of the weights.
+      const auto stage = v_->word_now("stage"), compares = v_->word_now("pref_loss");
+      if (stage == "ppo" || stage == "kto" || (stage == "dpo" && compares != "orpo" && compares != "simpo"))
+        fail("headroom: " + v_->place("pissa_init") + ": LLaMA-Factory starts no " + stage + " with pissa_init, whose base is no reference any more: pissa_init must go");
       d_->notes.push_back(v_->place("pissa_init") + ": " + what);
       d_->assumed.push_back(what);
     }
