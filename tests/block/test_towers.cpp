@@ -185,6 +185,55 @@ TEST_CASE("a frozen tower keeps nothing") {
   CHECK(t.forward.total > 0_B);
 }
 
+TEST_CASE("adapters in a tower, in its projector, and in both") {
+  constexpr std::int64_t rank = 4, tokens = samples * images * patches;
+  auto j = small_job();
+  const auto with = [&](module_set targets) {
+    targets |= module_set{module::q_proj};  // of the language model
+    j.adapter = {.kind = adapter_kind::lora, .rank = rank, .targets = targets, .format = formats::bf16};
+    return tower_of(j);
+  };
+  // All that a layer keeps where it trains: frozen norms keep what they read, and each layer's input is that of an A. Six adapters each keep `rank` numbers.
+  // Nothing in front of them trains. Behind them the last norm and GELU keep what they read.
+  const auto blocks = layers * seen * (of_layer + 6 * 2 * rank) + seen * (2 * width + 4);
+  auto t = with({module::vision});
+  CHECK(t.has_gradient);
+  CHECK(t.saved.total == bytes{blocks + tokens * 2 * hidden});
+  CHECK(t.gradients == bytes{2 * layers * rank * (4 * 2 * width + 2 * (width + ffn))});
+  t = with({module::vision, module::projector});
+  CHECK(t.saved.total == bytes{blocks + tokens * (2 * width + 4 * hidden + 2 * 2 * rank)});
+  CHECK(t.gradients == bytes{2 * rank * (layers * (4 * 2 * width + 2 * (width + ffn)) + (width + hidden) + 2 * hidden)});
+  t = with({module::projector});
+  CHECK(t.saved.total == bytes{tokens * (2 * width + 4 * hidden + 2 * 2 * rank)});
+  t = with({});
+  CHECK(t.saved.total == 0_B);
+  CHECK_FALSE(t.has_gradient);
+  j.recompute = recompute::full;
+  j.recompute.reentrant = choice::no;
+  t = with({module::vision});
+  CHECK(t.saved.total == bytes{layers * (seen * 2 * width + 5056) + seen * (2 * width + 4) + tokens * 2 * hidden});
+  // Of Qwen2.5-VL-3B's blocks q, k and v are one layer: rank 16 over 1,280 to 3,840, 1,280 to 1,280, three of 1,280 and 3,420, of 32 blocks; a merger of
+  // 5,120 to 5,120 and to 2,048; and 36 layers of 2,048, 256 keys and values, 11,008.
+  job qwen{.model = models::qwen2_5_vl_3b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::hf_trainer, .precision = precisions::bf16, .batch = {.micro = 1, .sequence = 1024}};
+  qwen.batch.images = {.width = 448, .height = 448};
+  qwen.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = all_linear, .format = formats::bf16};
+  constexpr std::int64_t text = 36 * 16 * (2 * (2048 + 2048) + 2 * (2048 + 256) + 3 * (2048 + 11008));
+  CHECK(estimate(qwen).parameter_count.trainable == parameters{text});
+  qwen.adapter.targets |= module_set{module::vision, module::projector};
+  CHECK(estimate(qwen).parameter_count.trainable == parameters{text + 32 * 16 * (1280 + 3840 + 1280 + 1280 + 3 * (1280 + 3420)) + 16 * (5120 + 5120 + 5120 + 2048)});
+  CHECK(cost(qwen).step.value > 0);
+  const auto why = [](job of) { const auto no = objection_to(of); return no ? std::string{no.sentence} : std::string{}; };
+  qwen.adapter.kind = adapter_kind::dora;
+  CHECK(why(qwen).find("adapters in a tower are modelled as LoRA") != std::string::npos);
+  qwen.adapter.kind = adapter_kind::lora;
+  qwen.sharding = fsdp1(3);
+  CHECK(why(qwen).find("adapters in a tower are modelled as LoRA") != std::string::npos);
+  qwen.sharding = zero(2);
+  qwen.framework = frameworks::deepspeed;
+  qwen.batch.images = {.none = true};
+  CHECK(why(qwen).find("adapters in a tower are modelled as LoRA") != std::string::npos);
+}
+
 TEST_CASE("what a tower adds to an estimate") {
   auto j = small_job();
   auto blind = j;

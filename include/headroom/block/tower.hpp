@@ -47,12 +47,9 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::megatron_clip:
     case vision_kind::llama4: m.activation = activation_kind::gelu; break;
   }
-  if (v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl) {
-    m.position = position_kind::rope;
-    m.fused_qkv = true;
-  }
-  if (v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) m.fused_qkv = true;
-  if (is_glm(v.kind)) m.position = position_kind::rope, m.rotary = rotary_kind::fp32_halves, m.fused_qkv = true;
+  if (v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl) m.position = position_kind::rope;
+  if (is_glm(v.kind)) m.position = position_kind::rope, m.rotary = rotary_kind::fp32_halves;
+  m.fused_qkv = t.fused_qkv;
   if (v.kind == vision_kind::pixtral || v.kind == vision_kind::gemma4) m.position = position_kind::rope;
   m.post_norms = t.sandwich;
   m.qk_norm = t.head_norms;
@@ -60,13 +57,21 @@ constexpr shape tower_shape(const vision_shape& v) {
   return m;
 }
 
+/// Adapters of a tower: where targets have `vision`, beside every linear layer of its blocks, where they have `projector`, of what joins it to the text.
+constexpr adapter tower_side(const adapter& side) {
+  auto r = side;
+  r.targets.bits = (side.targets.has(module::vision) ? all_linear.bits : 0) | (side.targets.bits & module_set::bit(module::projector));
+  r.fused_qkv = true;
+  return r.targets.empty() ? adapter{} : r;
+}
+
 /// How a tower sees a job: every tile is a sample of its own. Pixtral reads all images of a batch as one sequence, in which a mask keeps them apart
-/// (generate_block_attention_mask); flash attention is told by positions where an image begins. `trains`: it does.
-constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& none, bool trains) {
+/// (generate_block_attention_mask); flash attention is told by positions where an image begins. `side`: its tower_side(). `trains`: it does.
+constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& side, bool trains) {
   scene t = s;
   if (s.narrow_frozen) t.residual_width = trains ? s.weight_width : s.width;
   t.model = &tower;
-  t.side = &none;
+  t.side = &side;
   t.samples = checked::mul(s.samples, tiles(v));
   t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
   t.tokens = checked::mul(t.samples, t.sequence);
@@ -161,7 +166,8 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
   auto x = p.input(checked::mul(t.tokens, v.hidden), t.residual_width, input_has_gradient);
   if (traits.last_norm) x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, tower_trains) : ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
   const auto project = [&](tensor from, std::int64_t in, std::int64_t to, bool bias) {
-    return ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains, .quantised = t.quantised.has(module::projector)});
+    const auto y = ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains, .quantised = t.quantised.has(module::projector)});
+    return t.adapts(module::projector) ? ops::adapt(p, t, from, y, in, to) : y;
   };
   if (traits.class_token) {  // patches without the class token: a slice, copied
     const auto y = p.make(checked::mul(checked::mul(t.samples, patches_of_tile(v)), v.hidden), p.width(x));

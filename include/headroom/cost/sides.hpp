@@ -43,14 +43,15 @@ constexpr both_passes tower_seconds(const cost_scene& c) {
   const auto& v = c.job->model.vision;
   const bool trains = c.trained.has(module::vision), joint = c.trained.has(module::projector);
   const shape stack = timed_tower(v);
-  const adapter none{};
-  const scene its = tower_scene(c.layer, stack, v, none, trains);
-  auto t = side_stack_seconds(c, stack, its, trains, trains);
+  const adapter side = tower_side(*c.layer.side);
+  const bool flows = trains || side.targets.has(module::q_proj);
+  const scene its = tower_scene(c.layer, stack, v, side, trains);
+  auto t = side_stack_seconds(c, stack, its, trains, flows);
   auto there = c;
   there.layer = its;
   add_traffic(t, there, with_made([&] { return patch_embedding(its, v, trains); }, traffic_of));
   for_each_projector_matrix(c.job->model, static_cast<double>(c.layer.samples), [&](const side_matrix& one) { add_side_matrix(t, there, one); });
-  add_traffic(t, there, with_made([&] { return projector(its, c.job->model, trains, joint, trains); }, traffic_of));
+  add_traffic(t, there, with_made([&] { return projector(its, c.job->model, trains, joint, flows); }, traffic_of));
   return t;
 }
 

@@ -57,6 +57,7 @@ struct tower_traits {
   bool layer_scale{};  ///< each of a layer's two branches times a trained vector
   bool sandwich{};     ///< norms in front of both branches and behind them
   bool head_norms{};   ///< over each head's q, and k
+  bool fused_qkv{};    ///< one layer makes q, k and v
 };
 constexpr tower_traits traits_of(vision_kind kind) {
   switch (kind) {
@@ -65,18 +66,18 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::megatron_clip: return {.class_token = true, .front_norm = true};  // core/models/vision/clip_vit_model.py
     case vision_kind::siglip:
     case vision_kind::idefics3: return {.patch_bias = true, .last_norm = true};
-    case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1};
-    case vision_kind::qwen3_vl: return {.patch_bias = true};
+    case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1, .fused_qkv = true};
+    case vision_kind::qwen3_vl: return {.patch_bias = true, .fused_qkv = true};
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
     case vision_kind::pixtral: return {.front_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
-    case vision_kind::glm4v: return {.patch_bias = true, .front_norm = true, .last_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
-    case vision_kind::glm_ocr: return {.patch_bias = true, .last_norm = true, .gated = true, .norm_vectors = 1, .head_norms = true};
+    case vision_kind::glm4v: return {.patch_bias = true, .front_norm = true, .last_norm = true, .gated = true, .biased = false, .norm_vectors = 1, .fused_qkv = true};
+    case vision_kind::glm_ocr: return {.patch_bias = true, .last_norm = true, .gated = true, .norm_vectors = 1, .head_norms = true, .fused_qkv = true};
     case vision_kind::gemma4: return {.gated = true, .biased = false, .norm_vectors = 1, .sandwich = true, .head_norms = true};
     case vision_kind::internvl:
-    case vision_kind::intern_vit: return {.patch_bias = true, .class_token = true, .layer_scale = true};  // modeling_intern_vit.py
+    case vision_kind::intern_vit: return {.patch_bias = true, .class_token = true, .layer_scale = true, .fused_qkv = kind == vision_kind::intern_vit};  // modeling_intern_vit.py
     case vision_kind::internvl_6b:
-    case vision_kind::intern_vit_6b: return {.patch_bias = true, .class_token = true, .norm_vectors = 1, .bare_qkv = true, .qk_norms = true, .layer_scale = true};
-    case vision_kind::qwen2_vl:
+    case vision_kind::intern_vit_6b: return {.patch_bias = true, .class_token = true, .norm_vectors = 1, .bare_qkv = true, .qk_norms = true, .layer_scale = true, .fused_qkv = kind == vision_kind::intern_vit_6b};
+    case vision_kind::qwen2_vl: return {.fused_qkv = true};
     case vision_kind::none: break;
   }
   return {};
@@ -108,7 +109,8 @@ constexpr void add_tower(inventory& list, const vision_shape& v) {
   const auto matrix = [&](std::int64_t rows, std::int64_t columns, std::int64_t copies, split_axis split) {
     add_matrix(list, {{}, copies, nullptr}, role, rows, columns, split, t.biased);
   };
-  add_matrix(list, {{}, checked::mul(3, v.layers), nullptr}, role, v.hidden, v.hidden, split_axis::rows, t.biased && !t.bare_qkv);
+  const std::int64_t joined = t.fused_qkv ? 3 : 1;
+  add_matrix(list, {{}, checked::mul(3 / joined, v.layers), nullptr}, role, joined * v.hidden, v.hidden, split_axis::rows, t.biased && !t.bare_qkv);
   matrix(v.hidden, v.hidden, v.layers, split_axis::columns);
   matrix(v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
   matrix(v.hidden, v.ffn, v.layers, split_axis::columns);

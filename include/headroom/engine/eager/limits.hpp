@@ -176,6 +176,13 @@ constexpr objection check_beside_text(const job& j, const No& no) {
     return no("headroom: an adapter of a head that is the embedding's matrix is not modelled under FSDP or ZeRO's stage 3 by this version: adapter.targets must be without lm_head");
   if (adapts_tied_head(j) && j.parallel.pipeline > 1)
     return no("headroom: an adapter of a head that is the embedding's matrix is not modelled with layers spread over GPUs by this version: adapter.targets must be without lm_head, or parallel.pipeline 1; pipeline", j.parallel.pipeline);
+  if (a.active() && (a.targets.bits & tower.bits) != 0) {
+    using enum vision_kind;
+    const auto& v = j.model.vision;
+    const bool other = v.attention_pool || v.kind == llama4 || v.kind == gemma4 || is_glm(v.kind) || v.projector == projector_kind::resampler || (v.projector == projector_kind::norm_linear && a.targets.has(module::projector));
+    if (v.layers == 0 || other || j.batch.images.none || j.framework.kernels.adapted() || a.kind != adapter_kind::lora || j.sharding.gathers_units())
+      return no("headroom: adapters in a tower are modelled as LoRA of towers that are linear layers and run, without FSDP; layers", v.layers);
+  }
   if (!j.batch.images.none) return {};
   if ((trained_modules(j, -1).bits & tower.bits) != 0)
     return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);

@@ -85,14 +85,15 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const auto outside = trained_modules(*s.source, -1);
   const bool tower_trains = outside.has(module::vision), joint_trains = outside.has(module::projector);
   const shape tower = tower_shape(v);
-  const adapter none{};
-  const scene sc = tower_scene(s.layer, tower, v, none, tower_trains);
-  detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
+  const adapter side = tower_side(*s.layer.side);
+  const bool flows = tower_trains || side.targets.has(module::q_proj);  // patches' result is asked for a gradient (transformers modeling_utils.py enable_input_require_grads)
+  const scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
+  detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = flows,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   const bool momentary = momentary_gradients(s, w);
   const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
   const auto front = with_made([&] { return patch_embedding(sc, v, tower_trains); }, walked);
-  const auto back = with_made([&] { return projector(sc, s.model, tower_trains, joint_trains, tower_trains); }, walked);
+  const auto back = with_made([&] { return projector(sc, s.model, tower_trains, joint_trains, flows); }, walked);
   return detail::walk_side(s, sc, w, front, run, back, kept);
 }
 

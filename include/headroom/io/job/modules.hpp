@@ -120,6 +120,7 @@ inline module_set read_modules(const json_value& value, const std::string& path,
   each_at(value, path, all ? "a list of modules or \"all-linear\"" : "a list of modules",
           [&](const json_value& v, const std::string& at) {
             const auto& word = string_at(v, at, "a module's name");
+            if (all && word == "all-linear") return void(set |= all_linear);
             for (const auto& m : exact_modules)
               if (m.text == word) return void(set |= m.means);
             for (const auto& m : usual_modules)
@@ -135,6 +136,10 @@ inline module_set read_modules(const json_value& value, const std::string& path,
 inline json_value modules_to_json(module_set set, const model_parts& has) {
   if (set == all_linear) return "all-linear";
   auto list = json_value::array();
+  if ((set.bits & all_linear.bits) == all_linear.bits) {  // … and a tower's
+    list.push_back("all-linear");
+    set.bits &= ~all_linear.bits;
+  }
   for (const auto& m : exact_modules) {
     if ((set.bits & m.means.bits) == 0) continue;
     // The plain word is nicer to read where nothing else is called so.

@@ -22,13 +22,12 @@ constexpr std::int64_t most_layers = std::int64_t{1} << 20;
 inline schema_value formats_schema() {
   return words_schema(texts(formats::all, [](const number_format& f) { return f.label.view(); }));
 }
-inline schema_value modules_schema() {
-  std::vector<std::string_view> names;
+inline schema_value modules_schema(std::vector<std::string_view> names = {}) {
   for (const auto& m : exact_modules) names.push_back(m.text);
   for (const auto& m : usual_modules) names.push_back(m.text);
   return list_schema(words_schema(names));
 }
-inline schema_value modules_or_all() { return either_schema(words_schema(std::array{std::string_view{"all-linear"}}), modules_schema()); }
+inline schema_value modules_or_all() { return either_schema(words_schema(std::array{std::string_view{"all-linear"}}), modules_schema({"all-linear"})); }
 inline schema_value or_name(schema_value object, const std::vector<std::string_view>& names) { return either_schema(words_schema(names), std::move(object)); }
 inline schema_value object_schema() { return {{"type", "object"}}; }
 

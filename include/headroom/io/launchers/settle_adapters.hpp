@@ -39,16 +39,20 @@ inline void settle_adapters(draft& d) {
   if (!d.names_everywhere || !d.has({"adapter"}) || d.place_of("adapter.targets").starts_with("--set")) return;
   const auto m = model_of(d);
   if (m.vision.layers == 0) return;
-  if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, json_value::array({"vision", "projector"}), d.names_everywhere->place);
+  auto tower = json_value::array({"vision"});
+  if (m.vision.projector != projector_kind::norm_linear) tower.push_back("projector");  // Gemma 3's matrix is a parameter (modeling_gemma3.py Gemma3MultiModalProjector)
+  if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, tower, d.names_everywhere->place);
   const auto* targets = d.find({"adapter", "targets"});
   if (targets == nullptr) return;
   const auto layers = tower_layer_names(m.vision.kind);
   std::string found;
-  if (targets->is_string())
-    found = targets->get<std::string>();
-  else
+  if (targets->is_string()) {  // peft/tuners/tuners_utils.py _maybe_include_all_linear_layers: by whole names, so that no convolution is meant (a21750710 of 2024-12-13)
+    tower.insert(tower.begin(), *targets);
+    d.job["adapter"]["targets"] = tower;
+  } else {
     for (const auto& t : *targets)
       if (found.empty() && t.is_string() && among_words(layers, t.get_ref<const std::string&>())) found = t.get<std::string>();
+  }
   if (!found.empty())
     fail("headroom: " + d.names_everywhere->place + ": " + d.names_everywhere->word + " " + in_quotes(found) + " gives adapters to layers of the vision tower, too, which is not modelled by this version: name layers that the tower has not (it has " +
          listed(words_between_bars(layers)) + "), or say with --set adapter.targets=[…] that the language model alone has them");
