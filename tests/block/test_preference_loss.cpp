@@ -97,6 +97,13 @@ TEST_CASE("as counted, to a hundredth of the logits' number") {
   CHECK(seen == 109);
 }
 
+// TPO keeps logits and the log-probabilities of a third of them; its entropies are made of a copy beside both.
+TEST_CASE("three answers, of which the third is learned as a text") {
+  const auto got = walked({.kind = objective_kind::tpo, .code = method_code::trl}, 6, 64, 8192, 4, 4);
+  CHECK(std::abs(got.held - (4 + 4.0 / 3 * 63 / 64)) < 0.01);
+  CHECK(std::abs(got.forward - (4 + 4.0 / 3 * 63 / 64 + 4.0 * 63 / 64 + 3 * 4.0 * 4 / (6 * 64))) < 0.01);
+}
+
 // OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them
 // (openrlhf/models/actor.py forward, openrlhf/models/utils.py log_probs_from_logits).
 TEST_CASE("log-probabilities of labels by one kernel") {

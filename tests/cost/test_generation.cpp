@@ -84,6 +84,75 @@ TEST_CASE("prompts by FLOPs, tokens by the slowest of bytes, FLOPs and the proce
   CHECK(seconds_of(round_machine, none, 10, 3) == 0);
 }
 
+TEST_CASE("without keys and values each token takes all of its text again") {
+  // Two texts of L tokens: 2 × 1,280 linear weights a token, L² / 2 pairs × 2 × 16 in both layers, and the head once: 2 × (2,560 L + 32 L² + 512) FLOPs.
+  // From 4 to 6 tokens L is 5 on average, and L² 76 / 3.
+  auto again = four;
+  again.cached = false;
+  auto fast = round_machine;
+  fast.memory = 1e9;
+  CHECK(seconds_of(fast, again, 10, 0) == doctest::Approx(2 * 2 * 2 * (2560 * 5 + 32 * 76.0 / 3 + 512) / 12'800));
+  again.all_logits = true;  // … of all positions
+  CHECK(seconds_of(fast, again, 10, 0) == doctest::Approx(2 * 2 * 2 * (2560 * 5 + 32 * 76.0 / 3 + 512 * 5) / 12'800));
+  again.all_logits = false;
+  // Of slow memory the weights alone are read.
+  auto slow = round_machine;
+  slow.memory = 100;
+  CHECK(seconds_of(slow, again, 10, 0) == doctest::Approx(2 * 2 * 2 * 1576 / 100.0));
+  // GKD and online DPO keep none where layers are checkpointed; GRPO's checkpointing is off meanwhile.
+  auto j = by_trainer(grpo(4, method_code::trl));
+  CHECK(asked(j).cached);
+  j.objective = {.kind = objective_kind::online_dpo, .code = method_code::trl, .reference = reference_way::copy};
+  CHECK_FALSE(asked(j).cached);
+  const auto whole = cost(j).generation;
+  j.recompute = recompute::none;
+  CHECK(asked(j).cached);
+  CHECK(cost(j).generation.value < whole.value);
+  j.objective = {.kind = objective_kind::distill, .code = method_code::trl, .frozen = {.model = models::llama_3_1_8b}};
+  CHECK(asked(j).cached);
+  j.recompute = recompute::full;
+  CHECK_FALSE(asked(j).cached);
+}
+
+TEST_CASE("TRL's GRPO scores its completions where an update learns from older ones, or beside vLLM's scores") {
+  struct row { method_code code; bool vllm; std::int64_t accumulation, steps, iterations; bool scores; };
+  using enum method_code;
+  // The conditions of _generate_and_score_completions in TRL 0.16, 0.18, 0.20 and 0.23, read one after the other.
+  for (const auto& r : std::initializer_list<row>{{trl_0_19, false, 4, 0, 0, false}, {trl_0_19, true, 4, 0, 1, false}, {trl_0_19, false, 4, 0, 2, true}, {trl_0_19, false, 6, 4, 0, false}, {trl_0_19, false, 4, 8, 0, true},
+                                                  {trl_0_22, false, 4, 0, 0, false}, {trl_0_22, true, 4, 2, 2, false}, {trl_0_22, false, 6, 4, 0, true}, {trl_0_22, false, 4, 0, 2, true},
+                                                  {trl_0_29, false, 4, 0, 0, false}, {trl_0_29, true, 4, 0, 0, true}, {trl, false, 4, 2, 2, false}, {trl, false, 4, 4, 2, true}, {trl, true, 4, 2, 0, true}}) {
+    auto j = r.vllm ? grpo(8, r.code) : by_trainer(grpo(8, r.code));
+    j.batch.accumulation = r.accumulation;
+    j.rollout.steps_per_generation = r.steps;
+    j.rollout.iterations = r.iterations;
+    CAPTURE(r.accumulation);
+    CAPTURE(r.steps);
+    CAPTURE(r.iterations);
+    CAPTURE(static_cast<int>(r.code));
+    REQUIRE_FALSE(objection_to(j));
+    CHECK((cost(j).other_models.value > 0) == r.scores);
+    const auto report = estimate(j);
+    CHECK((report.ranks[0][phase::score] > bytes{0}) == r.scores);
+  }
+  auto j = grpo(8, trl);
+  j.rollout.corrects = choice::no;
+  CHECK(cost(j).other_models.value == 0);
+  j.rollout.corrects = choice::yes;
+  CHECK(cost(j).other_models.value > 0);
+  j = by_trainer(grpo(8, trl));
+  j.objective.kind = objective_kind::rloo;
+  CHECK(cost(j).other_models.value > 0);
+  // Three updates from the same completions: each bears a third of what they took.
+  auto thrice = j;
+  thrice.rollout.iterations = 3;
+  CHECK(cost(thrice).generation.value == doctest::Approx(cost(j).generation.value / 3));
+  CHECK(cost(thrice).other_models.value == doctest::Approx(cost(j).other_models.value / 3));
+  CHECK(cost(thrice).sync.value == doctest::Approx(cost(j).sync.value / 3));
+  j.objective.code = ms_swift;
+  j.rollout.iterations = 2;
+  CHECK_THROWS_WITH_AS((void)cost(j), doctest::Contains("steps_per_generation, iterations and corrects are TRL's"), job_error);
+}
+
 TEST_CASE("what an engine is asked for") {
   // 3 completions on each of 8 GPUs; 8 of them of each prompt; two GPUs share an engine.
   auto g = asked(grpo(3));
@@ -187,6 +256,32 @@ TEST_CASE("a step is the sum of its parts, and of as many forwards as there are 
   halves.rollout.batch = 2;
   CHECK(cost(halves).other_models.value == doctest::Approx(cost(once).other_models.value).epsilon(0.05));
   CHECK(cost(halves).other_models.value > cost(once).other_models.value);
+}
+
+TEST_CASE("Nash-MD: a second completion of two models without keys and values, and a reward for either") {
+  auto j = by_trainer(grpo(4, method_code::trl));
+  j.sharding = zero(2);
+  j.recompute = recompute::none;
+  const auto forward = [](job one) {  // of the policy's 4 completions, which RLOO's scores
+    one.objective.kind = objective_kind::rloo;
+    return cost(one).other_models.value;
+  }(j);
+  const auto once = cost(j).generation.value;
+  j.objective = {.kind = objective_kind::nash_md, .code = method_code::trl, .reference = reference_way::copy, .frozen = {.model = models::llama_3_1_8b}};
+  REQUIRE_FALSE(objection_to(j));
+  const auto c = cost(j);
+  // A reference, and two rewards, which are forwards without the vocabulary's 525 million of 8,030.
+  CHECK(c.other_models.value == doctest::Approx(forward * (1 + 2 * (8030 - 525.3) / 8030)).epsilon(0.02));
+  // For each of 512 tokens two models read 4 texts of 768 tokens on average, and a forward above reads 4 of 1,024: more than half of it multiplies.
+  const double again = forward * 512 * 2 * 768 / 1024;
+  CHECK(c.generation.value - once > 0.5 * again);
+  CHECK(c.generation.value - once < again);
+  auto needs = j;
+  needs.objective.frozen = {};
+  CHECK_THROWS_WITH_AS((void)cost(needs), doctest::Contains("Nash-MD is modelled with a reward"), job_error);
+  needs = j;
+  needs.sharding = zero(3);
+  CHECK_THROWS_WITH_AS((void)cost(needs), doctest::Contains("whole weights without adapters"), job_error);
 }
 
 TEST_CASE("a forward of few tokens waits for its weights, one of many does not") {

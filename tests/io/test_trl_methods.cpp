@@ -167,7 +167,13 @@ TEST_CASE("GRPO and RLOO: who generates, and how much") {
   CHECK(job_of({{"run.sh", grpo + " --max_prompt_length 256\n"}, zero3}).rollout.prompt == 256);
   CHECK(online(grpo.substr(0, grpo.find(" --max_completion"))).rollout.completion == 512);
   CHECK(job_of({{"run.sh", grpo.substr(0, grpo.find(" --max_completion")) + "\n"}, zero3}, {"environment.trl=0.25"}).batch.sequence == 768);
-  CHECK(online(vllm + " --steps_per_generation 8 --num_iterations 2 --loss_type dr_grpo").rollout == online(vllm).rollout);
+  auto more = online(vllm).rollout;
+  CHECK(online(vllm + " --num_iterations 1 --loss_type dr_grpo").rollout == more);
+  more.steps_per_generation = 8;
+  more.iterations = 2;
+  CHECK(online(vllm + " --steps_per_generation 8 --num_iterations 2").rollout == more);
+  CHECK(online(vllm + " --vllm_importance_sampling_correction False").rollout.corrects == choice::no);
+  CHECK(online(grpo + " --vllm_importance_sampling_correction False").rollout.corrects == choice::unset);  // there is no vLLM
 }
 
 TEST_CASE("what changes memory and is not modelled is refused by name") {
@@ -204,6 +210,66 @@ TEST_CASE("GKD's student answers, and learns from what it wrote") {
   const auto rest = estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::save)];
   CHECK(rest[row::other_models].count() >= 2 * std::int64_t{14'770'033'664});  // the teacher lies there all along
   CHECK(holds(refused(gkd + " --seq_kd"), "seq_kd = true is not modelled"));
+}
+
+TEST_CASE("a ranker on every GPU is no harmless judge") {
+  const std::string online_dpo = "python examples/scripts/dpo_online.py --model_name_or_path Qwen/Qwen2.5-0.5B-Instruct --dataset_name x --max_new_tokens 128";
+  const std::vector<std::string> prompts{one[0], "rollout.prompt=384"};
+  CHECK(holds(refused(online_dpo + " --judge pair_rm", prompts), "judge = \"pair_rm\" is not modelled"));
+  CHECK(said(online_dpo + " --judge hf", prompts).objective.kind == objective_kind::online_dpo);
+}
+
+TEST_CASE("Nash-MD: policy and reference write a second answer from logits of all of a text") {
+  // The command of docs/source/nash_md_trainer.md (f2cd57710).
+  const std::string nash = "python examples/scripts/nash_md.py --model_name_or_path Qwen/Qwen2.5-0.5B-Instruct --reward_model_path Qwen/Qwen2.5-1.5B --dataset_name trl-lib/ultrafeedback-prompt --learning_rate 5.0e-7 --warmup_steps 0.1";
+  const std::vector<std::string> prompts{one[0], "rollout.prompt=512"};
+  const auto j = said(nash, prompts);
+  CHECK(j.objective.kind == objective_kind::nash_md);
+  CHECK(j.objective.reference == reference_way::copy);
+  CHECK(j.objective.frozen.model.layers == 28);
+  CHECK(j.rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 64});
+  CHECK(j.batch == batch{.micro = 8, .sequence = 576});
+  CHECK(j.recompute == recompute{.mode = recompute_mode::full, .reentrant = choice::yes});
+  CHECK(j.dropout == dropout{});
+  CHECK_FALSE(objection_to(j));
+  // 575 tokens have been read when the last is written: of 8 texts, in fp32, which accelerate makes of them: the policy's logits, the reference's, both
+  // times a half, and their sum.
+  const auto above = [](const job& of, phase p) { const auto rank = estimate(of).ranks[0]; return (rank[p] - rank[phase::save]).count(); };
+  CHECK(above(j, phase::generate) == std::int64_t{5} * 8 * 575 * 151'936 * 4);
+  const auto wide = said(nash + " --max_new_tokens 128 --per_device_train_batch_size 2", prompts);
+  CHECK(above(wide, phase::generate) == std::int64_t{5} * 2 * 639 * 151'936 * 4);
+  const auto zero2 = job_of({{"run.sh", "accelerate launch --config_file zero2.yaml " + nash.substr(7) + "\n"}, {"zero2.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 2\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"}}, {"rollout.prompt=512"});
+  CHECK(above(zero2, phase::generate) == std::int64_t{5} * 8 * 575 * 151'936 * 2);
+  // The reference lies there whole, and so does the reward model of 28 layers of 1,536, whose head is one row: 1,543,714,304 weights and 1,536.
+  const auto stays = estimate(zero2).ranks[0].at_phase[static_cast<std::size_t>(phase::save)];
+  CHECK(stays[row::other_models].count() == std::int64_t{2} * (494'032'768 + 1'543'714'304 + 1536));
+  CHECK(estimate(zero2).ranks[0][phase::reward] > bytes{0});
+  CHECK(holds(refused(nash + " --use_peft --lora_target_modules q_proj", prompts), "which nash_md.py reads and hands to nobody"));
+  CHECK(holds(refused(nash + " --gradient_checkpointing false", prompts), "both models of the mixture are handed one cache"));
+  CHECK(holds(refused("python examples/scripts/nash_md.py --model_name_or_path Qwen/Qwen2.5-0.5B-Instruct --judge pair_rm --dataset_name x", prompts), "judge = \"pair_rm\" is not modelled"));
+  CHECK(holds(refused(nash, {prompts[0], prompts[1], "environment.trl=0.14"}), "Nash-MD of TRL before 0.15"));
+  CHECK(holds(refused(nash), "rollout.prompt=TOKENS"));
+  CHECK(notes_hold(notes(nash + " --max_length 1024", prompts), "Nash-MD cuts nothing at max_length"));
+  CHECK(said(nash + " --max_length 1024", prompts).batch == j.batch);
+}
+
+TEST_CASE("TPO: three answers, of which the third is learned as a text") {
+  // The command of examples/scripts/tpo.py (f2cd57710).
+  const std::string tpo = "python examples/scripts/tpo.py --dataset_name tpo-alignment/triple-preference-ultrafeedback-40K --model_name_or_path Qwen/Qwen3-0.6B --per_device_train_batch_size 2 --max_steps 1000 --learning_rate 5e-7 "
+                          "--gradient_accumulation_steps 8 --beta 0.01 --tpo_alpha 1.0 --output_dir Qwen3-0.6B-TPO --no_remove_unused_columns";
+  const auto j = said(tpo);
+  CHECK(j.objective == objective{.kind = objective_kind::tpo, .code = method_code::trl});
+  CHECK(j.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8, .lengths = {.unknown = true}});
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK_FALSE(objection_to(j));
+  CHECK(said(tpo + " --loss_type tpo-l --tpo_l_gamma 0.5") == j);
+  CHECK(said(tpo + " --use_peft --lora_r 32 --lora_target_modules q_proj").adapter.rank == 32);
+  CHECK(holds(refused(tpo + " --tpo_alpha 0"), "tpo_alpha = 0 is not modelled by this version (two answers instead of three)"));
+  CHECK(holds(refused(tpo, {one[0], "environment.trl=1.6"}), "this method of a release of TRL as old as environment.trl says"));
+  // Six texts a micro-batch: as fine-tuning on three times as many keeps, layer by layer, one input each: 28 of 1,024 in bf16 and the stream's first.
+  const auto pairs = said(tpo + " --per_device_train_batch_size 4");
+  const auto more = estimate(pairs).ranks[0].at_phase[static_cast<std::size_t>(phase::forward)][row::activations] - estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::forward)][row::activations];
+  CHECK(more.count() > std::int64_t{28} * 6 * 1024 * 1024 * 2);
 }
 
 TEST_CASE("PRM: two classes of every token, loaded as transformers loads them") {

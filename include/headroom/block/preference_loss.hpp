@@ -8,6 +8,7 @@
 namespace headroom::ops {
 
 /// Cross entropy of the first half of the samples, whose shifted logits are copied: the likelihood that ORPO and CPO add. Or of the logits as they are.
+/// Of TPO's third answers all tokens are taken to be labelled.
 constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
   if (s.scoring.likelihood == half_entropy::unused) {
     const auto named = p.make(p.elements(logits) / 2, p.width(logits), row::logits);
@@ -15,11 +16,12 @@ constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
     p.hold_in_forward(named);
     return named;
   }
-  const auto half = p.view(logits, p.elements(logits) / 2);
+  const std::int64_t parts = s.scoring.likelihood == half_entropy::after_of_third ? 3 : 2;
+  const auto half = p.view(logits, p.elements(logits) / parts);
   p.step(logits.bit(), half.bit());
   auto shifted = half;
   if (s.scoring.likelihood != half_entropy::after_as_they_are) {
-    shifted = p.make(checked::mul(checked::mul(s.samples / 2, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
+    shifted = p.make(checked::mul(checked::mul(s.samples / parts, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
     p.step(half.bit(), shifted.bit());
   }
   const auto all = p.make(p.elements(shifted), p.width(shifted), row::logits), scalar = p.make(1, 4);

@@ -16,6 +16,8 @@ struct generation_load {
   double prompts{};          ///< read; completions of one prompt share its keys and values where an engine caches prefixes
   double prompt{}, completion{};  ///< tokens
   std::int64_t tensor{1};    ///< GPUs that divide the model
+  bool cached{true};         ///< keys and values are kept; else every token reads its text again
+  bool all_logits{};         ///< … and the head reads all of it
 };
 
 namespace detail {
@@ -41,11 +43,17 @@ constexpr double generation_seconds(const shape& m, const inventory& list, const
   if (g.sequences <= 0 || g.at_once <= 0) return 0;
   const double tensor = static_cast<double>(g.tensor);
   const auto flops_of = [&](double samples, double length) { return forward_flops_of(m, list, samples, length, causal_convention::half_square).total(); };
-  const double reading = flops_of(g.prompts, g.prompt) / tensor / on.matmul_16;
+  const double reading = g.cached ? flops_of(g.prompts, g.prompt) / tensor / on.matmul_16 : 0.0;
   // On average a completion is half there.
   const double context = g.prompt + g.completion / 2;
-  const double moved = (weights_read(m, list, g, width) + g.at_once * context * cache_of_token) / on.memory;
-  const double computed = flops_of(g.at_once, 1) / tensor / on.matmul_16;
+  const double moved = (weights_read(m, list, g, width) + (g.cached ? g.at_once * context * cache_of_token : 0.0)) / on.memory;
+  // Without keys and values as much as the texts so far take, the mean of a polynomial of second degree (Simpson's rule).
+  const auto again = [&](double length) {
+    const auto f = forward_flops_of(m, list, g.at_once, length, causal_convention::half_square);
+    return f.layers + f.attention + f.head / (g.all_logits ? 1.0 : length);
+  };
+  const double flops_of_token = g.cached ? flops_of(g.at_once, 1) : (again(g.prompt) + 4 * again(context) + again(g.prompt + g.completion)) / 6;
+  const double computed = flops_of_token / tensor / on.matmul_16;
   // Each GPU reads the others' partial sums at once (vllm distributed/device_communicators/custom_all_reduce.py), so that a reduction starts once.
   const rank_group group{g.tensor, 1};
   const double exchanged = static_cast<double>(2 * m.layers) * (reduce_seconds(on.links, group, g.at_once * static_cast<double>(m.hidden) * width) - start_up(on.links, group));

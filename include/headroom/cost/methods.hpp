@@ -30,10 +30,10 @@ template <class Rates, class Layers>
   return forward_alone(settle_checked(standing), rates_for, layers) * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
 }
 
-/// The policy scores its completions before it trains on them; TRL's PPO has its scores from generation.
+/// The policy scores its completions before it trains on them.
 template <class Rates, class Layers>
 [[gnu::noinline]] constexpr double own_scores(const job& j, const settled_job& s, const Rates& rates_for, const Layers& layers) {
-  if (!scores_first(j.objective.kind) || kept_scores(j, 1, 1) > bytes{0}) return 0;
+  if (!scores_itself(j)) return 0;
   auto at_once = s;
   at_once.layer.samples = scored_at_once(j);
   at_once.layer.tokens = checked::ceil_div(checked::mul(at_once.layer.samples, at_once.layer.sequence), at_once.layer.context);
@@ -62,6 +62,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
     const auto at_once = static_cast<double>(generated_at_once(j));
     if (r.steps_per_generation > 0) g.sequences = g.prompts = static_cast<double>(checked::mul(j.batch.micro, r.steps_per_generation));
     g.at_once = at_once < g.sequences ? at_once : g.sequences;
+    g.cached = !generates_uncached(j);
     return g;
   }
   const auto gpus = r.shares_gpus() ? j.hardware.gpus() : r.gpus;
@@ -93,10 +94,13 @@ constexpr double moving_seconds(const settled_job& s, const machine& on, const r
   return 2 * moved / on.pcie;
 }
 
+/// The part of its completions that a step generates and scores: what other steps train on, too, counts for each.
+constexpr double fresh_share(const job& j) { return j.rollout.iterations > 1 ? 1 / product(j.rollout.iterations) : 1; }
+
 /// Generations of the trained module for one step: fewer than one where several steps train on what one has made.
 constexpr double generations_of_step(const job& j) {
   const auto steps = j.rollout.steps_per_generation;
-  return j.rollout.by_module() && steps > 0 ? static_cast<double>(j.batch.accumulation) / static_cast<double>(steps) : 1.0;
+  return fresh_share(j) * (j.rollout.by_module() && steps > 0 ? static_cast<double>(j.batch.accumulation) / static_cast<double>(steps) : 1.0);
 }
 
 /// `host`: seconds of a processor for a forward of the trained module.
@@ -110,8 +114,10 @@ template <class Rates, class Layers>
   const bool mismatched = o.kind == objective_kind::kto;
   if (other_model_of(j) != other_weights::none) forwards += (mismatched ? 3 : 1) * other_seconds(j, o.has_teacher() ? o.frozen : model_role{}, rates_for, layers);
   else if (mismatched) forwards += forward_alone(s, rates_for, layers) * static_cast<double>(j.batch.accumulation);
-  if (o.has_reward()) forwards += other_seconds(j, o.frozen, rates_for, layers);
+  const bool mixes = o.kind == objective_kind::nash_md;  // two completions of a prompt are rewarded, and one is trained on
+  if (o.has_reward()) forwards += (mixes ? 2 : 1) * other_seconds(j, o.frozen, rates_for, layers);
   if (o.reward_adapter) forwards += other_seconds(j, {}, rates_for, layers);
+  forwards *= fresh_share(j);
   if (o.critic.given()) forwards += critic_seconds(j, rates_for, layers);
   cost.other_models = seconds{forwards};
   cost.step = cost.step + cost.other_models;
@@ -124,8 +130,14 @@ template <class Rates, class Layers>
   const double whole = n.all * static_cast<double>(format.width());
   const double processor = engine && chosen(r.graphs, true) ? 0.0 : host;
   const double times = generations_of_step(j);
-  cost.generation = seconds{times * generation_seconds(s.model, list, c.on, g, static_cast<double>(format.width()),
-                                               static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, format)).count()), processor)};
+  const auto cache = static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, format)).count());
+  const auto takes = [&](const generation_load& load) { return generation_seconds(s.model, list, c.on, load, static_cast<double>(format.width()), cache, processor); };
+  cost.generation = seconds{times * takes(g)};
+  if (mixes) {  // the second completion, of the policy and the reference
+    auto both = g;
+    both.cached = false, both.all_logits = true;
+    cost.generation = cost.generation + seconds{2 * takes(both)};
+  }
   cost.sync = seconds{times * sync_seconds(s, c.on, whole) + moving_seconds(s, c.on, n, whole)};
   cost.step = cost.step + cost.generation + cost.sync;
   if (engine && !r.shares_gpus()) cost.gpus += static_cast<double>(r.gpus);

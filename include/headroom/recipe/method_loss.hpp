@@ -29,8 +29,8 @@ enum class logits_entropy : std::uint8_t {
 };
 
 /// The likelihood of the first half of the samples, by cross entropy of their logits: before all are scored, of a shifted copy; or after, of such a
-/// copy or of the logits as they are, of the reference's, too. `unused`: the loss does not need it, but a variable names it until the loss is there.
-enum class half_entropy : std::uint8_t { none, before, after_of_copy, after_as_they_are, unused };
+/// copy or of the logits as they are, of the reference's, too; or of the last third's, a copy of what is labelled. `unused`: the loss does not need it, but a variable names it until the loss is there.
+enum class half_entropy : std::uint8_t { none, before, after_of_copy, after_as_they_are, unused, after_of_third };
 
 /// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
@@ -75,6 +75,8 @@ struct method_loss {
 /// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
 /// entropy, on samples without padding.
 /// OpenRLHF's GRPO and RLOO: openrlhf/models/actor.py forward, at temperature 1 and without entropies.
+/// TPO: TRL trl/experimental/tpo/tpo_trainer.py _compute_loss (since 1.7, c6d2f3ae3 of 2026-06-19).
+/// Nash-MD: TRL trl/experimental/nash_md/nash_md_trainer.py _compute_logprobs (sample by sample since 0.15, 09eefa73a of 2025-02-08).
 /// PPO and online DPO: TRL trl/experimental/ppo/ppo_trainer.py train and trl/experimental/online_dpo/online_dpo_trainer.py _forward; OpenRLHF
 /// openrlhf/models/actor.py forward; DeepSpeed-Chat dschat/rlhf/ppo_trainer.py train_rlhf, gather_log_probs; LLaMA-Factory
 /// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
@@ -87,6 +89,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   if (distils_by_swift(o)) return {.shifts = false, .names_reference = true, .selects = true, .divergence = true};
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
+  if (o.kind == objective_kind::nash_md) return {.scores = label_scores::by_sample, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::ppo) switch (o.code) {
       case method_code::verl: return {.scores = label_scores::in_kernel, .divides = divided_by_temperature::in_place, .shifts = false, .overwrites = true};
       case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
@@ -106,6 +109,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
       default: return {.scores = label_scores::by_sample, .divides = in_place, .entropy = logits_entropy::of_copy};
     }
   }
+  if (o.kind == objective_kind::tpo) return {.scores = label_scores::by_sample, .entropy = logits_entropy::of_copy, .likelihood = half_entropy::after_of_third};
   switch (o.code) {
     case method_code::trl_0_28: return {.scores = label_scores::by_sample, .shifts = false, .names_logits = false, .means_halves = true, .keeps_hidden_states = true};
     case method_code::trl_0_14: return {.scores = label_scores::whole, .likelihood = half};
@@ -141,7 +145,8 @@ constexpr bool models_generating(const objective& o) {
   using enum method_code;
   switch (o.kind) {
     case objective_kind::ppo: return o.code == trl || o.code == verl || o.code == openrlhf || o.code == deepspeed_chat || o.code == llama_factory;
-    case objective_kind::online_dpo: return o.code == trl;
+    case objective_kind::online_dpo:
+    case objective_kind::nash_md: return o.code == trl;
     case objective_kind::rloo:
     case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl || o.code == openrlhf || scores_returned_logits(o);
     default: return false;

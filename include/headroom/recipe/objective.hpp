@@ -9,7 +9,7 @@
 namespace headroom {
 
 /// Methods that differ in models, batches or losses; what differs in arithmetic alone (IPO, DAPO) is an alias (io/syntax/names.hpp).
-enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
+enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo, nash_md, tpo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
 enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_11, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
@@ -77,7 +77,7 @@ struct objective_traits {
   bool vocabulary{true};             ///< its loss reads logits
   bool modelled{};                   ///< by this version
 };
-inline constexpr std::array<objective_traits, 15> all_objectives{{
+inline constexpr std::array<objective_traits, 17> all_objectives{{
     {.kind = objective_kind::sft, .modelled = true},
     {.kind = objective_kind::dpo, .sequences = 2, .reference = true, .modelled = true},
     {.kind = objective_kind::kto, .reference = true, .modelled = true},
@@ -93,6 +93,8 @@ inline constexpr std::array<objective_traits, 15> all_objectives{{
     {.kind = objective_kind::ppo, .reference = true, .modelled = true},
     {.kind = objective_kind::grpo, .reference = true, .modelled = true},
     {.kind = objective_kind::rloo, .reference = true, .modelled = true},
+    {.kind = objective_kind::nash_md, .reference = true, .modelled = true},
+    {.kind = objective_kind::tpo, .sequences = 3, .modelled = true},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < all_objectives.size(); ++i)
@@ -104,7 +106,7 @@ static_assert([] {
 constexpr std::int64_t sequences_of(const objective& o) { return o.texts > 0 ? o.texts : all_objectives[static_cast<std::size_t>(o.kind)].sequences; }
 
 /// Methods that train on what the model generates.
-constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo; }
+constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo || k == objective_kind::nash_md; }
 
 /// ms-swift's distillation, of any release that is modelled.
 constexpr bool distils_by_swift(const objective& o) { return o.kind == objective_kind::distill && (o.code == method_code::ms_swift || o.code == method_code::ms_swift_3_11); }
@@ -116,8 +118,8 @@ constexpr bool distils_by_trl(const objective& o) { return o.kind == objective_k
 /// _rollout_samples; TRL trl/experimental/gkd/gkd_trainer.py training_step).
 constexpr bool may_generate(const objective& o) { return generates(o.kind) || distils_by_swift(o) || distils_by_trl(o); }
 
-/// Methods that generate and score the completions before they train on them. Online DPO compares them with the reference while it trains.
-constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo; }
+/// Methods that generate and score the completions before they train on them. Online DPO and Nash-MD compare them with the reference while they train.
+constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo && k != objective_kind::nash_md; }
 
 /// Whose actor and critic are one module, of which one backward and one update are made (TRL's PolicyAndValueWrapper); elsewhere each has an
 /// engine of its own, and they train in turn.

@@ -125,7 +125,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
   if (!r.given() && generates(j.objective.kind)) return no("headroom: this objective.kind trains on what the model generates: rollout is required; rollout.engine says who generates");
   if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
-  if (!may_generate(j.objective)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\", \"rloo\", \"ppo\", \"online-dpo\", or \"distill\" of TRL and ms-swift");
+  if (!may_generate(j.objective)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\", \"rloo\", \"ppo\", \"online-dpo\", \"nash-md\", or \"distill\" of TRL and ms-swift");
   if (distils_by_trl(j.objective) && r.engine != engine_kind::trainer) return no("headroom: rollout: TRL's distillation generates with the trained module; rollout.engine must be \"trainer\"");
   if (r.data_answers < 0 || r.data_answers > j.batch.sequence || (r.data_answers > 0 && generates(j.objective.kind)))
     return no("headroom: rollout.data_answers is of a distillation whose student answers a part of the batches, and at most batch.sequence", r.data_answers);
@@ -136,8 +136,9 @@ constexpr objection check_rollout(const job& j, const No& no) {
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
   if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
-  if (const bool drawn = j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo; r.steps_per_generation != 0 && !(drawn && of_trl(j.objective.code)))
-    return no("headroom: rollout.steps_per_generation is TRL's GRPO and RLOO; leave it out", r.steps_per_generation);
+  const bool drawn = (j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo) && of_trl(j.objective.code);
+  if (!drawn && (r.steps_per_generation != 0 || r.iterations != 0 || r.corrects != choice::unset))
+    return no("headroom: rollout.steps_per_generation, iterations and corrects are TRL's GRPO and RLOO; leave them out", r.steps_per_generation);
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);
 }

@@ -69,11 +69,31 @@ constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t compl
   return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
 }
 
-/// Completions that the trained module generates side by side. TRL's GKD generates before each micro-batch (gkd_trainer.py training_step), its GRPO and
+/// Whether the policy scores its completions before it trains on them. TRL's PPO has the scores of its generation; its GRPO does without where each
+/// update learns from its own completions (grpo_trainer.py _generate_and_score_completions: since 0.16, e5ae703d3 of 2025-02-20; cf5183db7 of
+/// 2025-05-06; 508d551db of 2025-07-15), but not beside vLLM's scores (since 0.23, 12fc85fd1 of 2025-09-03).
+constexpr bool scores_itself(const job& j) {
+  const auto& r = j.rollout;
+  const auto code = j.objective.code;
+  if (!scores_first(j.objective.kind) || kept_scores(j, 1, 1) > bytes{0}) return false;
+  if (j.objective.kind != objective_kind::grpo || !of_trl(code)) return true;
+  const auto steps = r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation, times = r.iterations > 1 ? r.iterations : 1;
+  if (code == method_code::trl_0_19) return times > 1 || steps > j.batch.accumulation;
+  if (code != method_code::trl_0_22 && !r.by_module() && chosen(r.corrects, true)) return true;
+  return j.batch.accumulation % checked::mul(steps, times) != 0;
+}
+
+/// Whether the trained module generates without keys and values: all of a text for each token. TRL's GKD, online DPO and Nash-MD do where they
+/// checkpoint (gkd_trainer.py and online_dpo_trainer.py, __init__: use_cache).
+constexpr bool generates_uncached(const job& j) {
+  return j.rollout.by_module() && j.recompute.mode != recompute_mode::none && (distils_by_trl(j.objective) || j.objective.kind == objective_kind::online_dpo || j.objective.kind == objective_kind::nash_md);
+}
+
+/// Completions that the trained module generates side by side. TRL's GKD and Nash-MD generate before each micro-batch (gkd_trainer.py training_step), its GRPO and
 /// RLOO for as many as steps_per_generation (grpo_trainer.py _prepare_inputs).
 constexpr std::int64_t generated_at_once(const job& j) {
   if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
-  if (distils_by_trl(j.objective)) return j.batch.micro;
+  if (distils_by_trl(j.objective) || j.objective.kind == objective_kind::nash_md) return j.batch.micro;
   const auto trained = j.rollout.steps_per_generation > 0 ? checked::mul(j.batch.micro, j.rollout.steps_per_generation) : trained_at_once(j);
   const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained, there = evaluated_at_once(j);
   return here > there ? here : there;
@@ -177,7 +197,7 @@ constexpr void settle_method_loss(settled_job& r) {
   s.scoring.by_token = s.scoring.one_row && generates(o.kind);
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
-  if (!s.compares && !generates(o.kind) && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;
+  if (!s.compares && !generates(o.kind) && o.kind != objective_kind::tpo && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;
   if (s.loss.logits.set()) return;
   const bool wide = o.code != method_code::verl && (j.framework.autocast.converts_outputs || j.framework.date < 202410);
   s.loss.logits = wide ? formats::fp32 : r.precision.compute;

@@ -35,7 +35,9 @@ struct other_models {
 
   [[nodiscard]] constexpr bytes resident() const { return compared.resident + reward.resident + critic.resident; }
   /// While the trained model's graph is there.
-  [[nodiscard]] constexpr bytes in_step(objective_kind k) const { return scores_first(k) ? bytes{0} : max(compared.forward, reward.forward); }
+  [[nodiscard]] constexpr bytes in_step(objective_kind k) const {
+    return scores_first(k) ? bytes{0} : max(compared.forward, k == objective_kind::nash_md ? bytes{0} : reward.forward);
+  }
 };
 
 namespace detail {

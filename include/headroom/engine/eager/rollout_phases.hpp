@@ -134,8 +134,7 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
     t.look_beside(phase::generate, -1, model + moment(row::temporaries, fused));  // an adapter's product, and the product scaled
     return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
   }
-  // TRL's GKD generates without keys and values where it checkpoints: all of a text for each token (gkd_trainer.py, GKDTrainer.__init__).
-  if (distils_by_trl(j.objective) && j.recompute.mode != recompute_mode::none)
+  if (generates_uncached(j))
     return t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, length) + moment(row::logits, made.logits));
   // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
   const auto reading = made.cache / length * r.prompt;
@@ -175,7 +174,7 @@ constexpr bytes left_logits(const settled_job& s, const scene& sc) {
   return bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), s.precision.compute.width())};
 }
 
-/// Completions are scored, without a graph: by the model (but not in TRL's PPO, which has its scores from generation), by a reference, a reward
+/// Completions are scored, without a graph: by the model, where it does or evaluates, by a reference, a reward
 /// model and a critic. verl's optimizer is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
 /// entropy is compiled into one kernel.
 template <class Layers>
@@ -185,10 +184,10 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
   if (j.objective.code == method_code::verl) here -= moved_away(s, st, stays, false, j.rollout.trainer_moves.has(trainer_part::optimizer));
   auto at_once = s;
   auto& sc = at_once.layer;
-  sc.samples = scored_at_once(j);
+  sc.samples = scores_itself(j) ? scored_at_once(j) : evaluated_at_once(j);
   sc.tokens = checked::ceil_div(checked::mul(sc.samples, sc.sequence), sc.context);
   const auto left = left_logits(s, sc);
-  if (kept_scores(j, 1, 1) == bytes{0}) {
+  if (sc.samples > 0) {
     const auto bare = walk_bare(at_once, st, w, layers);
     t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
     const auto wide = widened_logits(at_once, sc), beside = score_temporaries(at_once, sc);
@@ -212,12 +211,25 @@ constexpr void look_at_critic(timeline& t, const settled_job& s, const state_byt
   t.look_beside(phase::critic, -1, here + moment(row::other_models, c.tallest) + moment(row::logits, left_logits(s, s.layer)));
 }
 
+/// Nash-MD: the policy and the reference write a second completion together, without keys and values, and from logits of all of a text: both models',
+/// each times its weight, and their sum, before the products go; then a reward model reads either completion (TRL
+/// trl/experimental/nash_md/nash_md_trainer.py GeometricMixtureWrapper.forward, whose arguments do not name logits_to_keep; training_step).
+constexpr void look_at_mixture(timeline& t, const settled_job& s, const other_models& other, const moment& stays) {
+  const auto& j = *s.source;
+  const auto read = j.rollout.prompt + j.rollout.completion - 1;
+  const bytes logits{checked::mul(checked::mul(checked::mul(j.batch.micro, read), s.model.vocab), s.layer.loss.logits.width())};
+  t.look_beside(phase::generate, -1, stays + moment(row::other_models, other.compared.forward) + moment(row::logits, logits));
+  t.look_beside(phase::generate, -1, stays + moment(row::logits, 5 * logits));
+  t.look_beside(phase::reward, -1, stays + moment(row::other_models, other.reward.forward));
+}
+
 /// The phases that a rollout adds to a step's, which `t` has already.
 template <class Layers>
 constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const other_models* other, const Layers& layers) {
   const auto& r = s.source->rollout;
   const auto stays = t.at(phase::save);
   if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);
+  if (s.source->objective.kind == objective_kind::nash_md) look_at_mixture(t, s, *other, stays);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
   if (r.by_module()) return look_at_own_generation(t, s, st, stays);
   if (!r.shares_gpus()) return;

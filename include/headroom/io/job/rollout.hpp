@@ -24,6 +24,8 @@ void describe(Keys& k, rollout& r) {
   k.whole("data_answers", r.data_answers);
   k.whole("generations", r.generations, {}, 0, most);
   k.whole("steps_per_generation", r.steps_per_generation, {}, 0, most);
+  k.whole("iterations", r.iterations, {}, 0, most);
+  k.flag("corrects", r.corrects);
   k.whole("batch", r.batch, {}, 0, most);
   k.whole("sync_bucket_mib", r.sync_bucket_mib, std::int64_t{-1}, 0, most);
   k.whole("sync_groups", r.sync_groups, std::int64_t{1}, 1, most);

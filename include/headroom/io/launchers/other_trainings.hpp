@@ -22,9 +22,8 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"examples/scripts/rloo.py|examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py|examples/scripts/rloo/rloo.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
-    {"nash_md.py|xpo.py", "TRL's Nash-MD or XPO, where two models generate for each prompt", ", which is not modelled by this version; online DPO is, where one does"},
+    {"xpo.py", "TRL's XPO, where two models generate for each prompt and both completions' graphs wait for one backward", ", which is not modelled by this version; online DPO and Nash-MD are"},
     {"bco.py", "TRL's BCO, whose good and bad answers each have a reference"},
-    {"tpo.py", "TRL's TPO, which compares three answers"},
     {"sdft.py|sdpo.py|ssd.py", "distillation of a model from itself (TRL's SDFT, SDPO and SSD)"},
     {"gold.py|gold_vlm.py|distillation.py", "distillation on what the student generates (TRL's GOLD and DistillationTrainer)"},
     {"openenv/browsergym.py|openenv/browsergym_llm.py|openenv/carla.py|openenv/carla_vlm.py|openenv/carla_vlm_gemma.py|openenv/catch.py|openenv/echo.py|openenv/multi_env.py|openenv/opencode.py|openenv/sudoku.py|openenv/wordle.py|"

@@ -88,7 +88,7 @@ class trainer_memory {
   [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }
   std::optional<bool> re_entrant() {
     if (factory_) return v_->on("use_reentrant_gc", true);
-    if (p_->method == "online-dpo") return v_->take("gradient_checkpointing_kwargs"), true;  // trl/examples/scripts/online_dpo.py sets it
+    if (p_->method == "online-dpo" || p_->method == "nash-md") return v_->take("gradient_checkpointing_kwargs"), true;  // trl/examples/scripts/online_dpo.py and nash_md.py set it
     if (const auto* v = v_->take("use_reentrant"); v != nullptr) return truth(*v, "use_reentrant");
     const auto* said = v_->take("gradient_checkpointing_kwargs");
     if (said == nullptr) return std::nullopt;

@@ -106,6 +106,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-kto", "trl/scripts/kto.py|trl.scripts.kto|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
     trl_program("trl-orpo", "examples/scripts/orpo.py|run_orpo.py|orpo.py", "orpo", trl_preference_passed),
     trl_program("trl-cpo", "examples/scripts/cpo.py|cpo.py", "cpo", trl_preference_passed),
+    trl_program("trl-tpo", "examples/scripts/tpo.py|tpo.py", "tpo", trl_preference_passed),
     trl_program("trl-reward", "trl/scripts/reward.py|trl.scripts.reward|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
     // examples/scripts/prm.py: transformers' own loading, whatever dtype and attn_implementation say; its accuracy is of all tokens that are labelled.
     {.name = "trl-prm", .scripts = "examples/scripts/prm.py|prm.py", .marks = trl_marks, .length = "max_length", .keeps_lengths = true, .keeps_predictions = true, .recompute = checkpoints::unknown,
@@ -113,6 +114,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
     {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .model_default = "EleutherAI/pythia-160m", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
     trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py|online_dpo_vlm.py", "online-dpo", trl_scored_passed),
+    trl_program("trl-nash-md", "examples/scripts/nash_md.py|nash_md.py", "nash-md", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|trl.scripts.grpo|open_r1/grpo.py|examples/scripts/gspo.py|grpo.py|gspo.py|grpo_vlm.py|gspo_vlm.py", "grpo", trl_online_passed),
     trl_program("trl-rloo", "trl/scripts/rloo.py|trl.scripts.rloo|rloo.py|rloo_tldr.py|rloo_vlm.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// TRL's GRPO, RLOO and online DPO: who generates, and how much of it (huggingface/trl f2cd57710 of 2026-07-24: trl/trainer/grpo_config.py, grpo_trainer.py,
+// TRL's GRPO, RLOO, online DPO and Nash-MD: who generates, and how much of it (huggingface/trl f2cd57710 of 2026-07-24: trl/trainer/grpo_config.py, grpo_trainer.py,
 // trl/generation/vllm_generation.py; trl/experimental/online_dpo/online_dpo_config.py, online_dpo_trainer.py; releases since 0.14).
 #pragma once
 
@@ -14,14 +14,20 @@ class trl_generation {
 
   void read() {
     if (kind_ == "online-dpo") return online();
+    if (kind_ == "nash-md") return mixture();
     if (kind_ == "rloo") defaults_->modelled_since(22, "RLOO", [](draft&, const std::string& place) { fail("headroom: " + place + ": RLOO of TRL before 0.22 is another program, which is not modelled by this version"); });
     d_->replace("objective", {{"kind", kind_}, {"trainer", "trl"}}, v_->source());
     loss_code();
     reference();
     lengths();
     d_->say({"rollout", "generations"}, v_->number("num_generations", kind_ == "grpo" ? 8 : 2), v_->place("num_generations"));
-    if (v_->on("use_vllm"))
+    if (const auto times = v_->number("num_iterations", 1); times > 1) d_->say({"rollout", "iterations"}, times, v_->place("num_iterations"));
+    together();
+    const bool corrects = v_->on("vllm_importance_sampling_correction", true);
+    if (v_->on("use_vllm")) {
       engine();
+      if (kind_ == "grpo" && !corrects) d_->say({"rollout", "corrects"}, false, v_->place("vllm_importance_sampling_correction"));
+    }
     else
       own_module();
     rewards();
@@ -32,6 +38,7 @@ class trl_generation {
   void online() {
     v_->take("beta");
     d_->replace("objective", {{"kind", "online-dpo"}, {"trainer", "trl"}, {"reference", d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->source());
+    if (v_->word("judge", "") == "pair_rm") d_->unmodelled_key("judge", "pair_rm", v_->place("judge"), "a ranker of its own on every GPU: trl/experimental/judges/judges.py PairRMJudge");
     if (const auto scores = v_->word("reward_model_path", ""); !scores.empty()) await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
     if (!d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 512, v_->source());
     d_->say({"rollout", "completion"}, v_->number("max_new_tokens", 64), v_->place("max_new_tokens"));
@@ -41,6 +48,22 @@ class trl_generation {
       engine();
     else
       own_module();
+  }
+  /// Two completions of each prompt, one of them of the policy and the reference together. The script makes no adapters, and cuts nothing.
+  void mixture() {
+    for (const auto* key : {"beta", "mixture_coef"}) v_->take(key);
+    if (d_->has({"adapter"})) d_->unmodelled_key("use_peft", true, v_->place("use_peft"), "which nash_md.py reads and hands to nobody");
+    if (v_->on("use_vllm")) d_->unmodelled_key("use_vllm", true, v_->place("use_vllm"), "which Nash-MD's generation makes no use of");
+    if (v_->has("gradient_checkpointing") && !v_->on("gradient_checkpointing")) d_->unmodelled_key("gradient_checkpointing", false, v_->place("gradient_checkpointing"), "where both models of the mixture are handed one cache");
+    if (v_->has("judge")) d_->unmodelled_key("judge", v_->all()["judge"], v_->place("judge"), "a model of the trainer's, or another's, in place of a reward model");
+    const auto scores = v_->word("reward_model_path", "");
+    if (scores.empty()) fail("headroom: " + v_->source() + ": reward_model_path is required: the model that Nash-MD's completions are compared by");
+    defaults_->modelled_since(15, "Nash-MD", [](draft&, const std::string& place) { fail("headroom: " + place + ": Nash-MD of TRL before 0.15 (2025-02), whose scores are made of all samples at once, is not modelled by this version"); });
+    d_->replace("objective", {{"kind", "nash-md"}, {"trainer", "trl"}, {"reference", "copy"}}, v_->source());
+    await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
+    if (d_->has({"batch", "sequence"})) d_->job["batch"].erase("sequence"), d_->notes.push_back(v_->place("max_length") + ": Nash-MD cuts nothing at max_length");
+    d_->say({"rollout", "completion"}, v_->number("max_new_tokens", 64), v_->place("max_new_tokens"));
+    own_module();
   }
   /// Logits divided where they lie, and before 1.0 in a copy; their entropies (recipe/method_loss.hpp).
   void loss_code() {
@@ -94,13 +117,12 @@ class trl_generation {
       if (d.has({"rollout", key})) d.job["rollout"].erase(key);
     d.say({"rollout", "placement"}, "separate", place);
   }
-  /// Completions of so many micro-batches are generated together, and a reward model reads them together.
+  /// Completions of so many micro-batches are generated together, and a reward model reads them together; an update may learn from those of another.
   void together() {
     const auto accumulated = v_->number("gradient_accumulation_steps", 1);
-    if (const auto steps = v_->number("steps_per_generation", accumulated); steps != accumulated && kind_ != "online-dpo") d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
+    if (const auto steps = v_->number("steps_per_generation", accumulated); steps != accumulated) d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
   }
   void own_module() {
-    together();
     for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "vllm_mode", "vllm_device", "vllm_enable_sleep_mode"}) v_->take(key);  // nobody looks at them
     d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
     if (!v_->on("ds3_gather_for_generation", true)) gathers_ = false;
@@ -114,7 +136,6 @@ class trl_generation {
     const auto model = v_->word("reward_model_name_or_path", "");
     if (model.empty()) return;
     await_role(*d_, "reward", model, v_->place("reward_model_name_or_path"), {{"parameters", loaded_role_format(*d_)}});
-    together();
     if (v_->has("generation_batch_size")) d_->unmodelled_key("generation_batch_size", v_->all()["generation_batch_size"], v_->place("generation_batch_size"), "beside a reward model");
   }
 

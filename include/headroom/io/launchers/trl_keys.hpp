@@ -16,7 +16,7 @@ inline constexpr auto trl_preference_passed = std::to_array<passed_key>({
     {"alpha", "*"}, {"base_model_attribute_name", "*"}, {"center_rewards_coefficient", "*"}, {"desirable_weight", "*"}, {"discopop_tau", "*"},
     {"f_alpha_divergence_coef", "*"}, {"f_divergence_type", "*"}, {"gamma", "*"}, {"gamma_beta_ratio", "*"}, {"generate_during_eval", "*"},
     {"label_pad_token_id", "*"}, {"label_smoothing", "*"}, {"ld_alpha", "*"}, {"loss_weights", "*"}, {"max_new_tokens", "*"}, {"padding_value", "*"},
-    {"precompute_ref_batch_size", "*"}, {"ref_model_mixup_alpha", "*"}, {"ref_model_sync_steps", "*"}, {"simpo_gamma", "*"}, {"temperature", "*"},
+    {"precompute_ref_batch_size", "*"}, {"ref_model_mixup_alpha", "*"}, {"ref_model_sync_steps", "*"}, {"simpo_gamma", "*"}, {"temperature", "*"}, {"tpo_l_gamma", "*"},
     {"tools", "*"}, {"undesirable_weight", "*"}, {"is_encoder_decoder", "false"}, {"max_density_ratio", "10|10.0"}, {"min_density_ratio", "0.5"},
     {"model_adapter_name", ""}, {"model_init_kwargs", ""}, {"pad_to_multiple_of", ""}, {"padding_free", "false"}, {"prompt_sample_size", "1024"},
     {"ref_adapter_name", ""}, {"ref_model_init_kwargs", ""}, {"reference_free", "false"}, {"rpo_alpha", ""}, {"seq_kd", "false"}, {"sync_ref_model", "false"},
@@ -30,12 +30,12 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"chat_template_kwargs", "*"}, {"delta", "*"}, {"epsilon", "*"}, {"epsilon_high", "*"}, {"importance_sampling_level", "*"}, {"log_completions", "*"},
     {"log_completions_hub_repo", "*"}, {"log_multimodal", "*"}, {"log_unique_prompts", "*"}, {"loss_type", "*"}, {"mask_truncated_completions", "*"},
     {"max_tool_calling_iterations", "*"}, {"min_p", "*"}, {"multi_objective_aggregation", "*"}, {"normalize_advantages", "*"},
-    {"num_completions_to_print", "*"}, {"num_generations_eval", "*"}, {"num_iterations", "*"}, {"off_policy_mask_threshold", "*"}, {"ref_model_mixup_alpha", "*"},
+    {"num_completions_to_print", "*"}, {"num_generations_eval", "*"}, {"off_policy_mask_threshold", "*"}, {"ref_model_mixup_alpha", "*"},
     {"ref_model_sync_steps", "*"}, {"repetition_penalty", "*"}, {"reward_clip_range", "*"}, {"reward_funcs", "*"}, {"reward_weights", "*"},
     {"sapo_temperature_neg", "*"}, {"sapo_temperature_pos", "*"}, {"scale_rewards", "*"}, {"temperature", "*"}, {"top_entropy_quantile", "*"}, {"top_k", "*"},
     {"top_p", "*"}, {"use_bias_correction_kl", "*"}, {"vespo_k_neg", "*"}, {"vespo_k_pos", "*"}, {"vespo_lambda_neg", "*"}, {"vespo_lambda_pos", "*"},
     {"vllm_group_port", "*"}, {"vllm_guided_decoding_regex", "*"}, {"vllm_importance_sampling_cap", "*"}, {"vllm_importance_sampling_clip_max", "*"},
-    {"vllm_importance_sampling_clip_min", "*"}, {"vllm_importance_sampling_correction", "*"}, {"vllm_importance_sampling_mode", "*"},
+    {"vllm_importance_sampling_clip_min", "*"}, {"vllm_importance_sampling_mode", "*"},
     {"vllm_max_model_length", "*"}, {"vllm_server_base_url", "*"}, {"vllm_server_host", "*"}, {"vllm_server_port", "*"}, {"vllm_server_timeout", "*"},
     {"vllm_structured_outputs_regex", "*"}, {"wandb_log_unique_prompts", "*"}, {"entropy_coef_delta", "*"}, {"entropy_coef_max", "*"},
     {"entropy_coef_min", "*"}, {"entropy_target", "*"}, {"ds3_gather_for_generation", "*"}, {"steps_per_generation", "*"}, {"generation_batch_size", "*"},
@@ -58,7 +58,7 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"rloo_k", ""}, {"sanity_check", ""}, {"sft_model_path", ""}, {"stop_token", ""}, {"stop_token_id", ""}, {"token_level_kl", ""}, {"total_episodes", ""},
     {"vf_coef", ""}, {"whiten_rewards", ""}, {"normalize_advantage", ""},
 });
-/// PPO and online DPO.
+/// PPO, online DPO and Nash-MD.
 inline constexpr auto trl_scored_passed = std::to_array<passed_key>({
     {"cliprange", "*"}, {"cliprange_value", "*"}, {"exp_name", "*"}, {"gamma", "*"}, {"judge", "*"}, {"kl_coef", "*"}, {"kl_estimator", "*"}, {"lam", "*"},
     {"loss_type", "*"}, {"min_p", "*"}, {"missing_eos_penalty", "*"}, {"num_ppo_epochs", "*"}, {"num_total_batches", "*"}, {"repetition_penalty", "*"},

@@ -14,12 +14,12 @@ namespace headroom::io::detail {
 class trl_method {
  public:
   /// `kind`: a method's name, as objective.kind has it. `own`: arguments of the script's own.
-  trl_method(draft& d, named_values& v, std::string_view kind, std::string_view own = {}) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind, own) {}
+  trl_method(draft& d, named_values& v, std::string_view kind, std::string_view own = {}) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind == "nash-md" ? "online-dpo" : kind, own) {}
 
   void read() {
     dropout();
     if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
-    if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
+    if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo" || kind_ == "nash-md") return trl_generation{*d_, *v_, kind_, defaults_}.read();
     if (kind_ == "simpo") return simpo();
     if (kind_ == "distill") answers();
     lengths();
@@ -35,6 +35,7 @@ class trl_method {
     if (kind_ == "dpo") loss_code();
     if (kind_ == "orpo" || kind_ == "cpo" || kind_ == "simpo") defaults_.since(15, std::string{"TRL's loss code changed with 0.15 (2025-02)"}, by_0_14, nullptr);
     if (kind_ == "kto") defaults_.modelled_since(106, "KTO", refuses_release);
+    if (kind_ == "tpo") defaults_.modelled_since(107, "TPO", refuses_release);
   }
 
  private:
@@ -80,12 +81,13 @@ class trl_method {
       for (auto& c : text)
         if (std::string_view{"[]\"',"}.find(c) != std::string_view::npos) c = ' ';
       for_each_word(text, [&](std::string_view w) {
-        const auto accepted = kind_ == "kto" ? "kto" : kind_ == "cpo" ? "sigmoid|hinge|ipo|simpo" : "sigmoid|hinge|ipo|exo_pair|nca_pair|robust|bco_pair|sppo_hard|aot|aot_pair|aot_unpaired|apo_zero|apo_down|discopop|sigmoid_norm|kto_pair";
+        const auto accepted = kind_ == "kto" ? "kto" : kind_ == "tpo" ? "sigmoid|hinge|ipo|tpo-l" : kind_ == "cpo" ? "sigmoid|hinge|ipo|simpo" : "sigmoid|hinge|ipo|exo_pair|nca_pair|robust|bco_pair|sppo_hard|aot|aot_pair|aot_unpaired|apo_zero|apo_down|discopop|sigmoid_norm|kto_pair";
         if (!among_words(accepted, w)) d_->unmodelled_key("loss_type", std::string{w}, v_->place("loss_type"));
         if (w == "simpo") simpo_ = true;
       });
     }
     if (const auto* weight = v_->take("cpo_alpha"); simpo_ && weight != nullptr && number_at(*weight, "cpo_alpha", 0.0, 1e6) == 0) objective_["kind"] = kind_ = "simpo";
+    if (const auto* weight = v_->take("tpo_alpha"); weight != nullptr && number_at(*weight, "tpo_alpha", 0.0, 1e6) == 0) d_->unmodelled_key("tpo_alpha", *weight, v_->place("tpo_alpha"), "two answers instead of three");
     if (v_->on("precompute_ref_log_probs")) objective_["reference"] = "precomputed";
     if (v_->on("force_use_ref_model")) objective_["reference"] = "copy";
   }

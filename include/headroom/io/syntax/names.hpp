@@ -172,7 +172,7 @@ inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 6>{{{"f
                                                                              {"fused-linear", loss_kind::fused_linear},
                                                                              {"cut", loss_kind::cut}}};
 template <>
-inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind>, 18>{{{"sft", objective_kind::sft},
+inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind>, 20>{{{"sft", objective_kind::sft},
                                                                                         {"dpo", objective_kind::dpo},
                                                                                         {"kto", objective_kind::kto},
                                                                                         {"orpo", objective_kind::orpo},
@@ -187,6 +187,8 @@ inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind
                                                                                         {"ppo", objective_kind::ppo},
                                                                                         {"grpo", objective_kind::grpo},
                                                                                         {"rloo", objective_kind::rloo},
+                                                                                        {"nash-md", objective_kind::nash_md},
+                                                                                        {"tpo", objective_kind::tpo},
                                                                                         {"ipo", objective_kind::dpo},
                                                                                         {"gspo", objective_kind::grpo},
                                                                                         {"dapo", objective_kind::grpo}}};
