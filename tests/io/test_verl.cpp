@@ -279,4 +279,39 @@ TEST_CASE("verl's Megatron workers") {
   CHECK_FALSE(objection_to(rows));
 }
 
+// verl/experimental/one_step_off_policy of volcengine/verl b178a3cd: DetachActorWorker trains, and other GPUs generate the next step's completions.
+TEST_CASE("one step off the policy") {
+  // shell/dapo_7b_math_fsdp2_4_12.sh: two nodes of eight GPUs, of which two generate and six train; rows of 20,480 tokens over four GPUs each.
+  const auto j = job_of({launch_file("verl-one-step", "dapo_7b_math_fsdp2_4_12.sh")}, {"model=qwen2.5-math-7b"});
+  CHECK(j.rollout.placement == rollout_place::separate);
+  CHECK(j.rollout.gpus == 0);  // of two at once no time is predicted
+  CHECK(j.rollout.batch == 0);  // the engine's log-probabilities stand for the policy's, and no reference is kept
+  CHECK(j.objective.reference == reference_way::none);
+  CHECK(j.hardware.nodes == 2);
+  CHECK(j.hardware.gpus_per_node == 6);
+  CHECK(j.parallel.context == 4);
+  CHECK(j.batch.sequence == 81'920);
+  CHECK(j.sharding.kind == sharding_kind::fsdp2);
+
+  const std::string apart = "python3 -m verl.experimental.one_step_off_policy.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
+                            "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 actor_rollout_ref.actor.strategy=fsdp2 "
+                            "rollout.nnodes=1 rollout.n_gpus_per_node=2 ";
+  const std::string off = "actor_rollout_ref.hybrid_engine=False ";
+  const auto of = [&](const std::string& more) { return job_of({{"run.sh", apart + off + more + "\n"}}); };
+  const auto why = [&](const std::string& more) { return refusal_of({{"run.sh", apart + more + "\n"}}); };
+  CHECK(holds(why(""), "stops unless actor_rollout_ref.hybrid_engine is False"));
+  CHECK(holds(refused("actor_rollout_ref.hybrid_engine=False"), "hybrid_engine = false is not modelled"));  // of the usual trainer
+  CHECK(holds(why(off + "actor_rollout_ref.actor.fsdp_config.param_offload=True"), "beside an engine on other GPUs"));
+  CHECK(holds(why(off + "actor_rollout_ref.model.lora_rank=8"), "beside an engine on other GPUs"));
+  CHECK(holds(why(off + "actor_rollout_ref.rollout.tensor_model_parallel_size=4"), "must divide the GPUs that generate, 2"));
+  CHECK(holds(refusal_of({{"run.sh", apart + off + "actor_rollout_ref.actor.strategy=fsdp\n"}}), "strategy fsdp2 is read"));
+  // A scoring of the policy's own is done where the engine's is not taken for it, and so counts what it scores at once.
+  const std::string at_once = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=16 ";
+  CHECK(of(at_once).rollout.batch == 0);
+  CHECK(of(at_once + "algorithm.rollout_correction.bypass_mode=False").rollout.batch == 16);
+  // 152,064 x 3,584 weights of the embedding in fp32, gathered, and a tensor of its size to send from (sync_rollout_weights).
+  const auto r = estimate(of(""));
+  CHECK(r.ranks[0][phase::sync] - r.ranks[0][phase::save] == bytes{std::int64_t{2} * 4 * 152'064 * 3'584});
+}
+
 }  // namespace test_verl

@@ -232,6 +232,8 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
   if (s.source->objective.kind == objective_kind::nash_md) look_at_mixture(t, s, *other, stays);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
   if (r.by_module()) return look_at_own_generation(t, s, st, stays);
+  // verl's detached workers send each parameter from a second tensor of its size (one_step_off_policy/fsdp_workers.py sync_rollout_weights).
+  if (!r.shares_gpus() && s.source->objective.code == method_code::verl) t.look_beside(phase::sync, -1, stays + moment(row::gathered_parameters, 2 * (sync_sizes_of(s.model, list).tensor * s.precision.parameters.density())));
   if (!r.shares_gpus()) return;
   const auto e = engine_here(s, list, st);
   look_at_sync(t, s, list, st, e, stays);

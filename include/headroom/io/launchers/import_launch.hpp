@@ -28,7 +28,7 @@ class launch {
     if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::trl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
-      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || c.words[i].text == verl_module || is_openrlhf(c.words[i].text)) return run_.program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
+      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || is_verl(c.words[i].text) || is_openrlhf(c.words[i].text)) return run_.program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
     return run_.program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
   }
   /// Reads a command that starts one.

@@ -9,7 +9,9 @@
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
+#include <headroom/io/launchers/verl_apart.hpp>
 #include <headroom/io/launchers/verl_critic.hpp>
+#include <headroom/io/launchers/verl_document.hpp>
 #include <headroom/io/launchers/verl_keys.hpp>
 #include <headroom/io/launchers/verl_megatron.hpp>
 
@@ -21,11 +23,12 @@ namespace detail {
 
 class verl_overrides {
  public:
-  verl_overrides(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
+  verl_overrides(draft& d, const document& from, bool detached) : d_(&d), v_(from, std::int64_t{1} << 31), detached_(detached) {}
 
   void import() {
     divides_ = v_.one_of("actor_rollout_ref.actor.strategy", v_.all().contains("--megatron") ? "megatron" : "fsdp", {"fsdp", "fsdp2", "megatron"}) == "megatron";
     v_.take("--megatron");
+    if (detached_) verl_apart{*d_, v_}.check(divides_);
     if (!divides_) workers(), d_->framework_is("hf-trainer", v_.source());
     const auto model = v_.word("actor_rollout_ref.model.path", "");
     if (model.empty()) fail("headroom: " + v_.source() + ": actor_rollout_ref.model.path is required");
@@ -121,8 +124,9 @@ class verl_overrides {
     if (v_.on(divides_ ? "actor_rollout_ref.actor.megatron.param_offload" : "actor_rollout_ref.actor.fsdp_config.param_offload")) moves.push_back("parameters");
     if (v_.on(divides_ ? "actor_rollout_ref.actor.megatron.optimizer_offload" : "actor_rollout_ref.actor.fsdp_config.optimizer_offload")) moves.push_back("optimizer");
     if (!moves.empty()) r["trainer_moves"] = moves;
+    if (detached_) verl_apart{*d_, v_}.engine(r);
     d_->replace("rollout", r, v_.place("actor_rollout_ref.rollout.name"));
-    if (frees && !layered && engine == "vllm") {
+    if (!detached_ && frees && !layered && engine == "vllm") {
       const std::string what = "vLLM is of 0.8.5 or later, whose weights verl throws away while it trains";
       d_->notes.push_back(v_.source() + ": " + what + " (--set rollout.sleep=1 where it is older)");
       d_->assumed.push_back(what);
@@ -173,8 +177,11 @@ class verl_overrides {
     std::int64_t most = row;
     for (const auto* who : {"actor_rollout_ref.rollout.", "actor_rollout_ref.ref."}) {
       const auto &dynamic = names_.emplace_back(std::string{who} + "log_prob_use_dynamic_bsz"), &tokens = names_.emplace_back(std::string{who} + "log_prob_max_token_len_per_gpu");
-      if (!v_.on(dynamic, true)) d_->unmodelled_key(dynamic, false, v_.place(dynamic), "scores of a number of samples beside training on rows of tokens");
-      most = std::max(most, checked::mul(v_.number(tokens, row / cut_), cut_));
+      const bool by_tokens = v_.on(dynamic, true);
+      const auto each = v_.number(tokens, row / cut_);
+      if (detached_ && !verl_apart{*d_, v_}.scores(who)) continue;
+      if (!by_tokens) d_->unmodelled_key(dynamic, false, v_.place(dynamic), "scores of a number of samples beside training on rows of tokens");
+      most = std::max(most, checked::mul(each, cut_));
     }
     d_->job["rollout"].erase("batch");
     if (most > row) d_->job["rollout"]["batch"] = checked::ceil_div(most, row);
@@ -233,45 +240,17 @@ class verl_overrides {
 
   draft* d_;
   named_values v_;
-  bool divides_{};
+  bool divides_{}, detached_{};
   std::int64_t cut_{1};
   std::deque<std::string> names_;
 };
 
-/// KEY=VALUE, with + or ++ before what a configuration does not have.
-inline document verl_document(std::span<const shell_word> words, const std::string& source) {
-  document from{.source = source, .root = json_value::object(), .lines = {}};
-  bool named = false;
-  for (const auto& w : words) {
-    std::string_view text = w.text;
-    while (text.starts_with('+')) text.remove_prefix(1);
-    const auto equals = text.find('=');
-    const bool option = text.starts_with("--");
-    const bool names = text.starts_with("--config-name") || named;
-    named = text == "--config-name";  // its value is the next word
-    if (names && !named && text.find("megatron") != std::string_view::npos) from.root["--megatron"] = true;
-    if (names && !named && text.find("ppo_trainer") == std::string_view::npos && text.find("ppo_megatron_trainer") == std::string_view::npos)
-      fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(w.shown()) + " is a configuration that is not read by this version: overrides of verl's own ppo_trainer are");
-    if (option || equals == std::string_view::npos) continue;
-    const std::string key{text.substr(0, equals)};
-    const shell_word said{std::string{text.substr(equals + 1)}, w.line};
-    const bool matters = std::none_of(verl_passed.begin(), verl_passed.end(), [&](const passed_key& k) { return k.name == key && k.off == "*"; }) && !key.starts_with("hydra.") && !key.ends_with(".dist_checkpointing_path") && key != "actor_rollout_ref.model.path";
-    if (matters && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
-    auto value = typed(said.shown());
-    if (value == "True" || value == "true") value = true;
-    if (value == "False" || value == "false") value = false;
-    if (value == "null" || value == "None") value = nullptr;
-    from.root[key] = value;
-    from.lines[key] = w.line;
-  }
-  return from;
-}
-
 }  // namespace detail
 
-inline void import_verl(draft& d, std::span<const shell_word> words, const std::string& source) {
+/// `detached`: the command is of verl's one-step-off-policy trainer.
+inline void import_verl(draft& d, std::span<const shell_word> words, const std::string& source, bool detached = false) {
   const auto from = detail::verl_document(words, source);
-  with_places(from, [&] { detail::verl_overrides{d, from}.import(); });
+  with_places(from, [&] { detail::verl_overrides{d, from, detached}.import(); });
 }
 
 }  // namespace headroom::io

@@ -16,8 +16,9 @@ struct launch_start {
   std::size_t at{};
 };
 
-/// verl's trainer of online methods.
-inline constexpr std::string_view verl_module = "verl.trainer.main_ppo";
+/// verl's trainer of online methods, and the one whose completions other GPUs generate one step ahead.
+inline constexpr std::string_view verl_module = "verl.trainer.main_ppo", verl_detached = "verl.experimental.one_step_off_policy.main_ppo", verl_detached_script = "verl/experimental/one_step_off_policy/main_ppo.py";
+inline bool is_verl(std::string_view word) { return word == verl_module || word == verl_detached; }
 
 /// OpenRLHF's trainers, by module.
 inline bool is_openrlhf(std::string_view word) { return word.starts_with("openrlhf.cli.train_"); }
@@ -39,7 +40,7 @@ launch_start start_of(const shell_command& c, const Programs& program_of) {
     if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {launch_starter::tune, i + 2};
     if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::factory, i + 2} : launch_start{};
     if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::axolotl, i + 2} : launch_start{};
-    if (w[i].text == axolotl_module || w[i].text == verl_module || is_openrlhf(w[i].text)) return {launch_starter::program, i};
+    if (w[i].text == axolotl_module || is_verl(w[i].text) || is_openrlhf(w[i].text)) return {launch_starter::program, i};
     if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
     if (name.ends_with(".py") && name != "mason.py") return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
   }

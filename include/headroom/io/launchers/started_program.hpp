@@ -111,7 +111,7 @@ class started_program {
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
       case file_kind::nemo_rl: return nemo_launch(*d_, words, script, source_);
-      case file_kind::verl: return import_verl(*d_, words, source_);
+      case file_kind::verl: return import_verl(*d_, words, source_, script == verl_detached || script.ends_with(verl_detached_script));
       case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;
     }
