@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom fit MODEL --qlora --gpu NAME: the longest sequence and the largest micro-batch of a fine-tuning, for who has no job file yet.
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/report_text.hpp>
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/io/syntax/json_value.hpp>
 #include <headroom/model/inventory.hpp>
@@ -45,6 +46,8 @@ void print_granted(std::ostream& out, const palette& ink, const calls::fit_answe
       << gib_text(j.hardware.left_of(on)) << (j.hardware.taken > bytes{0} ? " left by others" : "") << "\n";
   out << ink.bold("Taken for granted") << ink.dim(" (--set KEY=VALUE says otherwise)") << "\n";
   for (const auto& k : a.granted) out << "  " << left(k.key, 11) << shown(k) << "\n";
+  if (const auto images = headroom::io::detail::images_text(j); !images.empty())
+    out << "  " << left("images", 11) << images.substr(2) << " in each sample; --set batch.images.none=true where samples are text alone\n";
   for (const auto& note : a.notes) out << "  " << note << "\n";
 }
 

@@ -51,6 +51,8 @@ TEST_CASE("a model that sees is asked for its images, and has an answer with the
   const auto seen = longest(" --set batch.images.width=1024 --set batch.images.height=1024");
   CHECK(seen > 1024);  // as many tokens as an image of 64 x 64 patches has
   CHECK(longest(" --set batch.images.none=true") >= seen);
+  const auto fixed = at.run("fit gemma-3-4b --lora --gpu rtx-4090");  // an image of one size, which its processor makes of any
+  CHECK(holds(fixed.out, "1 image of 896 x 896 pixels in each sample; --set batch.images.none=true where samples are text alone"));
 }
 
 TEST_CASE("a model with Mamba has adapters on all that takes them, and says which one does not") {
