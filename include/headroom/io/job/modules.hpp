@@ -133,10 +133,11 @@ inline module_set read_modules(const json_value& value, const std::string& path,
   return set;
 }
 
-inline json_value modules_to_json(module_set set, const model_parts& has) {
+/// `joins`: all linear layers are one word in a list, too.
+inline json_value modules_to_json(module_set set, const model_parts& has, bool joins = false) {
   if (set == all_linear) return "all-linear";
   auto list = json_value::array();
-  if ((set.bits & all_linear.bits) == all_linear.bits) {  // … and a tower's
+  if (joins && (set.bits & all_linear.bits) == all_linear.bits) {  // … and a tower's
     list.push_back("all-linear");
     set.bits &= ~all_linear.bits;
   }
@@ -181,7 +182,7 @@ inline json_value adapter_to_json(adapter a, const model_parts& has) {
   key_writer k;
   k.put("kind", text_of(a.kind));
   k.whole("rank", a.rank);
-  if (!a.targets.empty()) k.put("targets", modules_to_json(a.targets, has));
+  if (!a.targets.empty()) k.put("targets", modules_to_json(a.targets, has, true));
   format_key(k, "format", a.format);
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
