@@ -236,6 +236,53 @@ TEST_CASE("a window to both sides") {
   CHECK(of(128, 202503) == of(0) + 12 * key_heads / 2 + 2 * one_mask);
 }
 
+namespace {
+
+/// Scores written out; `masked`: by transformers, or by nobody.
+job eager(job j, std::int32_t date, bool masked = true) {
+  j = dated(j, "hf-trainer", date);
+  j.attention = attention::eager;
+  if (!masked) j.framework.attention.masks = sdpa_masks::none;
+  return j;
+}
+std::int64_t height(const job& j, phase at) { return estimate(j).ranks[0][at].count(); }
+
+}  // namespace
+
+// masking_utils.py eager_mask, made of every sample, [2, 1, 64, 64] in the embeddings' format, one for each kind of layer; up to 4.52 one for all.
+TEST_CASE("scores that are written out have a mask added, whatever the batch is") {
+  CHECK(masks(eager(wide(0, 0), 202601)) == 2 * 4096 * 2);
+  CHECK(masks(eager(wide(16, 0), 202601)) == 2 * 4096 * 2);
+  CHECK(masks(eager(wide(16, 6), 202601)) == 2 * (2 * 4096 * 2));
+  CHECK(masks(eager(wide(65, 6), 202601)) == 2 * (2 * 4096 * 2));  // although no sequence reaches the window
+  CHECK(masks(eager(wide(16, 6), 202503)) == 2 * 4096 * 2);
+  CHECK(masks(eager(wide(0, 0), 202301)) == 2 * 4096 * 2);
+  CHECK(masks(eager(wide(0, 0), 202601, false)) == 0);
+  auto mixed = eager(wide(0, 0), 202601);
+  mixed.precision = precisions::bf16_autocast;  // embeddings in fp32
+  CHECK(masks(mixed) == 2 * 4096 * 4);
+  auto learned = wide(0, 0);
+  learned.model.position = position_kind::learned, learned.model.max_positions = 64;
+  CHECK(masks(eager(learned, 202503)) == 0);
+  CHECK(masks(eager(learned, 202601)) == 2 * 4096 * 2);
+  auto encoder = wide(0, 0);
+  encoder.model.bidirectional = true;
+  CHECK(masks(eager(encoder, 202601)) == 0);
+}
+
+// Adding saves nothing: the model names its mask until its forward ends. A checkpoint keeps it among its arguments.
+TEST_CASE("a mask that is added lives through forward, and as long as checkpoints do") {
+  for (const auto date : {202301, 202503, 202601})
+    for (const bool recomputed : {false, true}) {
+      auto j = wide(0, 0);
+      if (recomputed) j.recompute = recompute::full;
+      const auto more = [&](phase at) { return height(eager(j, date), at) - height(eager(j, date, false), at); };
+      CHECK(more(phase::forward) == one_mask);
+      CHECK(more(phase::backward) == (recomputed ? one_mask : 0));
+      CHECK(more(phase::step) == 0);
+    }
+}
+
 TEST_CASE("the tokens of a picture see each other") {
   const nlohmann::json sizes = {{"hidden_size", 64}, {"num_hidden_layers", 6}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 16}, {"intermediate_size", 96}, {"vocab_size", 4096}, {"sliding_window", 1024}};
   const nlohmann::json tower = {{"hidden_size", 32}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"intermediate_size", 48}, {"image_size", 28}, {"patch_size", 14}};

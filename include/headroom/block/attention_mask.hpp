@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The masks that torch's own attention reads in transformers' models: of padding, of a window, of pictures.
+// The masks of transformers' models: those that torch's own attention reads, of padding, of a window, of pictures; that which is added to scores that are written out.
 // Sources: transformers 5.16 masking_utils.py (sdpa_mask, _ignore_causal_mask_sdpa, _ignore_bidirectional_mask_sdpa; boolean masks),
 // integrations/sdpa_attention.py (use_gqa_in_sdpa: keys and values are repeated where there is a mask); before 4.53 modeling_attn_mask_utils.py
 // AttentionMaskConverter and the models' own _update_causal_mask, whose masks are in the model's format (framework/libtorch.hpp has the dates).
@@ -41,18 +41,28 @@ constexpr bool masks_each_call(const scene& s) {
   return boolean_masks(s) || masks_itself(s, *s.model) || (s.habits->attention.masks != sdpa_masks::none && s.autocast && s.residual_width != s.width) || (s.block_mask && s.sequence % 8 != 0);
 }
 
+/// Whether scores that are written out have a mask added to them, of which layers keep nothing: it is made whatever the batch is (masking_utils.py eager_mask: 0 and the
+/// least number of the embeddings' format, of every sample; before 4.53 _update_causal_mask, before 4.38 _prepare_4d_causal_attention_mask), but for an
+/// encoder's without padding, and before 4.53 for GPT-2's, whose layers have a buffer (models/gpt2/modeling_gpt2.py).
+constexpr bool adds_mask(const scene& s) {
+  const auto masks = s.habits->attention.masks;
+  return s.kernel == attention::eager && masks != sdpa_masks::none && !s.block_mask && !s.model->bidirectional && (masks == sdpa_masks::boolean || s.model->position != position_kind::learned);
+}
+
 /// What a model makes once for all layers: a mask for those behind a window, and one for those that see all positions; of every sample, since
 /// collators hand over an attention_mask of ones, too (masking_utils.py sdpa_mask, padding_mask_function). Masks that are added are one for all layers,
 /// ModernBERT's two.
 constexpr bytes model_masks(const scene& s) {
   const auto& m = *s.model;
-  if ((s.habits->attention.masks == sdpa_masks::none && !s.block_mask) || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled || !reads_mask(s)) return bytes{0};
-  const bool windows = masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
-  const bool all = masks_all(s, m);
+  if ((s.habits->attention.masks == sdpa_masks::none && !s.block_mask) || m.encoder.layers > 0 || m.biased_scores() || m.position == position_kind::disentangled) return bytes{0};
+  const bool adds = adds_mask(s);
+  const bool windows = adds ? m.sliding_window > 0 : masks_window(s, m), all_windowed = m.full_layers == 0 && m.global_every == 0 && !m.pattern.given();
+  const bool all = adds || masks_all(s, m);
+  if (!windows && !all) return bytes{0};
   const std::int64_t kinds = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
   const std::int64_t masks = boolean_masks(s) ? kinds : masks_always(m) && m.bidirectional ? 2 : 1;
   const auto pairs = checked::mul(s.samples, checked::mul(s.sequence, s.sequence));
-  return bytes{checked::mul(checked::mul(masks, pairs), boolean_masks(s) ? 1 : s.residual_width)};
+  return bytes{checked::mul(checked::mul(masks, pairs), boolean_masks(s) && !adds ? 1 : s.residual_width)};
 }
 
 }  // namespace headroom::ops

@@ -31,7 +31,7 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
     if (sc.layer_inputs_train) r.gradient = r.kept;
   }
   const auto masks = ops::model_masks(sc);
-  (s.source->recompute.mode == recompute_mode::full || !ops::boolean_masks(sc) ? r.kept : r.in_forward) += bytes{checked::round_up(masks.value, sc.granule)};
+  (s.source->recompute.mode == recompute_mode::full || !(ops::boolean_masks(sc) || ops::adds_mask(sc)) ? r.kept : r.in_forward) += bytes{checked::round_up(masks.value, sc.granule)};
   if (!m.pattern.given()) return r;
   bytes keys{0};
   for (const auto& k : kinds_of(m))
