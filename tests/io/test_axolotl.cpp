@@ -2,6 +2,7 @@
 // axolotl's configurations, and the ways in which it is started, read as somebody did by hand from its source (067b021c).
 #include <doctest/doctest.h>
 
+#include <headroom/estimate.hpp>
 
 #include "imported.hpp"
 
@@ -227,10 +228,36 @@ TEST_CASE("a reward model") {
   CHECK(yaml(scored).objective.kind == objective_kind::reward);
   CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1000, .lengths = {.unknown = true}});
   CHECK(yaml(scored + "gradient_checkpointing: true\n").recompute.reentrant == choice::yes);
-  CHECK(holds(why(whole + "reward_model: true\n"), "axo.yaml:5: a reward model needs model_type AutoModelForSequenceClassification"));
+  CHECK(yaml(whole + "reward_model: true\n") == yaml(scored));  // what is not given, its schema sets (validation.py, set_reward_model_defaults)
+  CHECK(holds(why(whole + "reward_model: true\nmodel_type: LlamaForCausalLM\n"), "axo.yaml:5: a reward model needs model_type AutoModelForSequenceClassification"));
   CHECK(holds(why(whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 3\n"), "num_labels = 3 is not modelled"));
   CHECK(holds(why(scored + "rl: dpo\n"), "two trainings"));
   CHECK(holds(why(scored + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "an adapter of a reward model"));
+}
+
+TEST_CASE("a model of process rewards: two classes of every token, padded as a plain fine-tuning is") {
+  // examples/qwen2/prm.yaml (067b021c), as far as it shapes anything.
+  const std::string judged =
+      "base_model: Qwen/Qwen2.5-3B\nmodel_type: AutoModelForTokenClassification\nnum_labels: 2\nprocess_reward_model: true\nval_set_size: 0.2\nsequence_len: 2000\nmicro_batch_size: 8\n"
+      "eval_batch_size: 8\noptimizer: adamw_torch\nbf16: true\ngradient_checkpointing: true\ngradient_checkpointing_kwargs:\n  use_reentrant: false\nattn_implementation: flash_attention_2\neval_steps: 100\n";
+  const auto j = yaml(judged);
+  CHECK(j.objective == objective{.kind = objective_kind::classification, .code = method_code::trl});
+  CHECK(j.framework.attention == frameworks::hf_trainer.attention);
+  CHECK(j.batch.micro == 8);
+  CHECK(j.batch.sequence == 2048);  // the next multiple of 64
+  CHECK(j.batch.lengths.pad_to_multiple == 64);
+  CHECK(j.precision.parameters == formats::bf16);  // autocast over weights that are loaded so
+  CHECK(j.recompute.reentrant == choice::no);
+  CHECK(j.evaluation.batch == 8);
+  CHECK(j.evaluation.use_cache == choice::no);
+  // 3,085,938,688 parameters, whose head is the embedding, and 2 rows of 2,048 with a bias each.
+  CHECK(estimate(j).parameter_count.total == parameters{3'085'938'688 + 2 * 2048 + 2});
+  CHECK(yaml("base_model: Qwen/Qwen2.5-3B\nmicro_batch_size: 2\nprocess_reward_model: true\nattn_implementation: flash_attention_2\n").objective == j.objective);
+  CHECK(yaml(judged + "group_by_length: true\n").batch.lengths.order == sample_order::grouped);
+  CHECK(holds(why(judged + "reward_model: true\n"), "two trainings"));
+  CHECK(holds(why(judged + "rl: dpo\n"), "rl and process_reward_model are two trainings"));
+  CHECK(holds(why(judged + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "an adapter of a reward model"));
+  CHECK(holds(why("base_model: Qwen/Qwen2.5-3B\nmicro_batch_size: 2\nprocess_reward_model: true\nnum_labels: 3\nattn_implementation: flash_attention_2\n"), "num_labels = 3 is not modelled"));
 }
 
 TEST_CASE("experts as transformers 5 keeps them") {

@@ -88,7 +88,7 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"mora_type", ""}, {"nonexpert_quantization", ""}, {"nvfp4_merge_aware", ""}, {"nvfp4_merge_aware_start_step", ""}, {"optim_args", ""},
     {"optim_target_modules", ""}, {"overrides_of_model_kwargs", ""}, {"peft_autocast_adapter_dtype", "true"},
     {"peft_ensure_weight_tying", "false"}, {"peft_init_lora_weights", ""}, {"peft_layer_replication", ""}, {"peft_layers_pattern", ""},
-    {"peft_layers_to_transform", ""}, {"peft_trainable_token_indices", ""}, {"process_reward_model", "false"}, {"profiler_steps", ""},
+    {"peft_layers_to_transform", ""}, {"peft_trainable_token_indices", ""}, {"profiler_steps", ""},
     {"s2_attention", "false"}, {"scaling_softmax", "false"}, {"selective_checkpointing", "false"},
     {"sequence_parallel_degree", "1"}, {"shrink_embeddings", "false"}, {"spectrum_top_fraction", ""}, {"tensor_parallel_size", "1"}, {"tiled_mlp", "false"},
     {"torch_compile_options", ""}, {"torch_empty_cache_steps", ""}, {"trainer_cls", ""},

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What axolotl trains where it is no plain fine-tuning: TRL's trainers for preferences and reward models, of the release that it pins
-// (axolotl-ai-cloud/axolotl 067b021c, 2026-07: core/builders/rl.py, core/trainers/{dpo,trl.py}, train.py setup_reference_model; pyproject.toml).
+// (axolotl-ai-cloud/axolotl 067b021c, 2026-07: core/builders/{causal,rl}.py, core/trainers/{dpo,trl.py}, train.py setup_reference_model; pyproject.toml).
 #pragma once
 
 #include <headroom/io/launchers/axolotl_arguments.hpp>
@@ -16,16 +16,21 @@ class axolotl_method {
     auto& v = a_->v;
     auto kind = v.word("rl", "");
     if (kind == "false") kind.clear();
-    const bool scores = v.on("reward_model");
-    for (const auto* key : {"model_type", "type_of_model"})
-      if (const auto cls = v.word(key, ""); !cls.empty() && !cls.ends_with("ForCausalLM") && !(scores && cls == "AutoModelForSequenceClassification")) a_->unmodelled(key);  // another head, or another model
-    if (scores && v.word("model_type", v.word_now("type_of_model")) != "AutoModelForSequenceClassification") a_->refused("reward_model", "a reward model needs model_type AutoModelForSequenceClassification, which has one score for its head");
-    if (scores && v.number("num_labels", 1) != 1) a_->unmodelled("num_labels");
-    if (scores && !kind.empty()) a_->refused("rl", "rl and reward_model are two trainings");
-    if (kind.empty() && !scores) return;
-    a_->method = scores ? "reward" : method_of(kind);
+    const bool scores = v.on("reward_model"), judges = v.on("process_reward_model");
+    by_ = scores ? "reward_model" : judges ? "process_reward_model" : "rl";
+    if (scores && judges) a_->refused(by_, "reward_model and process_reward_model are two trainings");
+    // Which class and how many labels where nothing says it: utils/schemas/validation.py, set_reward_model_defaults.
+    const std::string head = scores ? "AutoModelForSequenceClassification" : judges ? "AutoModelForTokenClassification" : "";
+    for (const auto* key : {"model_type", "type_of_model"}) {
+      const auto cls = v.word(key, "");
+      if (!cls.empty() && !cls.ends_with("ForCausalLM") && (head.empty() || cls != head)) a_->unmodelled(key);  // another head, or another model
+      if (!head.empty() && !cls.empty() && cls != head) a_->refused(by_, "a reward model needs model_type " + head + ", which has scores for its head");
+    }
+    if (!head.empty() && v.number("num_labels", scores ? 1 : 2) != (scores ? 1 : 2)) a_->unmodelled("num_labels");
+    if (!head.empty() && !kind.empty()) a_->refused("rl", "rl and " + std::string{by_} + " are two trainings");
+    if (kind.empty() && head.empty()) return;
+    a_->method = scores ? "reward" : judges ? "prm" : method_of(kind);
     if (a_->method.empty()) return a_->unmodelled("rl");
-    by_ = scores ? "reward_model" : "rl";
     if (!a_->d->has({"environment", "trl"})) a_->d->say({"environment", "trl"}, "1.8", v.place(by_));
   }
 
@@ -40,7 +45,7 @@ class axolotl_method {
       if (a_->given(key)) a_->unmodelled(key);
     // The whole model that KTO and SimPO train is loaded a second time, which nothing reads (train.py, setup_reference_model).
     const auto kind = v.word_now("rl");
-    if (a_->method == "reward" && a_->adapter) a_->refused("adapter", "an adapter of a reward model is not modelled under axolotl by this version");
+    if ((a_->method == "reward" || a_->method == "prm") && a_->adapter) a_->refused("adapter", "an adapter of a reward model is not modelled under axolotl by this version");
     if ((kind == "kto" || kind == "simpo") && !a_->adapter) a_->refused("rl", "axolotl loads the model once more beside " + kind + " of a whole model, and hands it to nobody, which is not modelled by this version: adapter must be given");
     if (kind == "dpo") a_->same("dpo_loss_type", "loss_type");
     if (kind == "ipo") a_->put("loss_type", "ipo", "rl");

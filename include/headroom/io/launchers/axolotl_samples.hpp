@@ -57,7 +57,7 @@ class axolotl_samples {
     }
     a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
     if (!streams()) a_->d->keeps_lengths = v_->place("sequence_len");
-    if (a_->method.empty() && !a_->processes) return padded(length);
+    if (collates() && !a_->processes) return padded(length);
     v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
     if (a_->method != "grpo") a_->put("max_length", length, "sequence_len");  // which GRPO does not take (core/trainers/grpo/__init__.py, get_blocklist_args_kwargs)
   }
@@ -71,6 +71,9 @@ class axolotl_samples {
     if (!whole) a_->d->notes.push_back(v_->place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
   }
 
+  /// Whether rows are padded and ordered as of a plain fine-tuning: those of process rewards are, too (core/builders/causal.py, build and build_collator).
+  [[nodiscard]] bool collates() const { return a_->method.empty() || a_->method == "prm"; }
+
   /// Texts that come one behind the other, cut to one length (utils/data/streaming.py, encode_streaming).
   [[nodiscard]] bool streams() { return a_->given("pretraining_dataset") || a_->given("streaming"); }
 
@@ -78,7 +81,7 @@ class axolotl_samples {
   /// taken in order, nor in the trainers of other methods.
   void order() {
     const bool grouped = v_->on("group_by_length"), in_order = grouped && v_->on("curriculum_sampling"), alike = a_->d->has({"batch", "padded"});
-    if (!grouped || in_order || one_row_ || alike || streams() || !a_->method.empty()) return;
+    if (!grouped || in_order || one_row_ || alike || streams() || !collates()) return;
     a_->put("train_sampling_strategy", "group_by_length", "group_by_length");
   }
 

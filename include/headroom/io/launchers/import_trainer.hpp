@@ -60,6 +60,7 @@ class trainer_arguments {
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
     if (p_->name == "llava") llava.trains();
+    if (const auto* kernel = v_.take("attn_implementation"); kernel != nullptr && p_->name == "trl-prm") d_->unmodelled_key("attn_implementation", *kernel, v_.place("attn_implementation"), "which prm.py reads and hands to nobody");
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
     if (!swift_ || !swift.updates()) trainer_updates{*d_, v_, *p_}.read();
     trainer_memory{*d_, v_, *p_}.read();

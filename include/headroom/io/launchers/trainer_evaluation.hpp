@@ -82,7 +82,7 @@ class trainer_evaluation {
   }
   /// Predictions and labels, of 8 bytes each: preprocess_logits_for_metrics makes them of the logits.
   bool keeps_predictions() {
-    bool metric = p_->keeps_predictions;
+    bool metric = p_->keeps_predictions || p_->method == "prm";  // trl/experimental/prm/prm_trainer.py, compute_accuracy
     if (factory_) metric = v_->on("compute_accuracy");
     for (const auto* key : {"eval_metric", "metric"})
       if (swift_ && v_->take(key) != nullptr) metric = true;

@@ -99,7 +99,6 @@ class trl_method {
   /// Steps of an answer are judged where each ends: two classes of every token, by a linear layer with a bias in place of the head
   /// (transformers modeling_layers.py GenericForTokenClassification; examples/scripts/prm.py, num_labels=2).
   void steps_of_answers() {
-    if (const auto* kernel = v_->take("attn_implementation"); kernel != nullptr) d_->unmodelled_key("attn_implementation", *kernel, v_->place("attn_implementation"), "which prm.py reads and hands to nobody");
     auto m = model_of(*d_);
     if (m.layers == 0) fail("headroom: " + v_->source() + ": two classes of each token stand in the place of this model's head, so that the model must be known first: give its config.json before this file, or --model NAME");
     m.classes = 2;
