@@ -63,7 +63,7 @@ TEST_CASE("images beside text, and adapters of the language model alone") {
   CHECK(j.model == *models::find("gemma-3-4b"));
   CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 4, .lengths = {.unknown = true}});  // one image as large as the tower reads it; no multiple to pad to
   CHECK(j.adapter.base == formats::nf4_double);
-  CHECK(j.adapter.base_also == module_set{module::vision, module::projector});
+  CHECK(j.adapter.base_also == module_set{module::vision});
   CHECK(j.adapter.base_skips == module_set{module::head});
   CHECK(j.adapter.targets == dense);
   CHECK(j.kernels == fused_kernels{fused_kernel::adapted_mlp, fused_kernel::adapted_qkv, fused_kernel::adapted_output});
@@ -88,7 +88,7 @@ TEST_CASE("towers that read images of any size are asked for one") {
 TEST_CASE("text alone before a tower") {
   const auto j = yaml(gemma + some + "adapter: qlora\nload_in_4bit: true\nlora_r: 16\nsample_packing: true\n" + of_text);
   CHECK(j.batch == batch{.micro = 1, .sequence = 2000, .packed = true, .images = {.none = true}});
-  CHECK(j.adapter.base_also == module_set{module::vision, module::projector});
+  CHECK(j.adapter.base_also == module_set{module::vision});
   CHECK(yaml(gemma + lora + of_text).batch.lengths.pad_to_multiple == 64);
   CHECK(holds(why(gemma + some), "axo.yaml:1: without processor_type samples are text alone, and a tower that trains and never runs"));
   const auto frozen = yaml(gemma + some + "freeze_mm_modules: true\n");
@@ -105,6 +105,50 @@ TEST_CASE("text alone before a tower") {
   CHECK(holds(why(gemma + lora + of_text + "unfrozen_parameters:\n  - ^model.language_model.*\n"), "nothing trains"));
   CHECK(holds(why(gemma + some + "unfrozen_parameters:\n  - model.language_model.layers.3.*\n"), "unfrozen_parameters = "));
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n"), "unfrozen_parameters = "));
+}
+
+TEST_CASE("adapters in a tower, by every linear layer's name or by all of its own") {
+  // Of mistral3 above, of rank 16: a text layer's q and o have 1,024 + 1,024 features on both sides, k and v 1,024 + 256, three of an MLP 1,024 + 2,048; a tower's
+  // four of attention 256 + 256, three 256 + 512; then 1,024 to 256, 256 to 1,024, 1,024 to 1,024.
+  constexpr std::int64_t text = 16 * 4 * (2 * 2048 + 2 * 1280 + 3 * 3072), tower = 16 * 2 * (4 * 512 + 3 * 768), merger = 16 * (1280 + 1280 + 2048);
+  const auto of = [&](const std::string& said, const std::vector<std::string>& set = {}) {
+    return job_of({{"axo.yaml", "base_model: mistralai/Ministral-3-3B-Reasoning-2512\n" + lora + said}, mistral3}, set);
+  };
+  const auto names = "lora_target_modules: [gate_proj, down_proj, up_proj, q_proj, v_proj, k_proj, o_proj]\n";
+  const auto all = of(std::string{"lora_target_linear: true\n"} + names);
+  CHECK(all.adapter.targets.has(module::vision));
+  CHECK(all.adapter.targets.has(module::projector));
+  const auto listed = of(names);
+  CHECK(listed.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj, module::vision});
+  // Nothing runs the tower, and its adapters, of 4 bytes, have no gradients and no moments.
+  const auto rows = [](const job& j, row r) {
+    std::int64_t most = 0;
+    const auto e = estimate(j);
+    for (const auto& at : e.ranks[0].at_phase) most = std::max(most, at[r].count());
+    return most;
+  };
+  for (const auto& [j, idle] : {std::pair{all, tower + merger}, {listed, tower}}) {
+    CHECK_FALSE(objection_to(j));
+    CHECK(trains(j) == text);
+    CHECK(rows(j, row::adapters) == 4 * (text + idle));
+    CHECK(rows(j, row::gradients) == 4 * text);
+    CHECK(rows(j, row::optimizer_state) == 8 * text);
+  }
+  CHECK(objection_to(of(names, {eight})));  // DDP waits for gradients of all that trains
+  // Where images run it they train.
+  const auto sees = "processor_type: AutoProcessor\nimage_size: 448\n";
+  const auto run = of(names + off + sees);
+  CHECK_FALSE(objection_to(run));
+  CHECK(trains(run) == text + tower);
+  CHECK(trains(of("lora_target_linear: true\n" + off + sees)) == text + tower + merger);
+  CHECK(trains(of("lora_target_linear: true\n" + off + sees, {eight})) == text + tower + merger);
+  // Gemma 3's projector is a parameter. Some of a tower's layers alone, and names that what joins it has, too, are refused.
+  CHECK_FALSE(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::projector));
+  CHECK(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::vision));
+  CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, k_proj, v_proj, gate_proj]\n"), "axo.yaml:7: lora_target_modules = "));
+  CHECK(holds(why("base_model: zai-org/GLM-4.6V-Flash\n" + lora + names), "lora_target_modules = "));
+  CHECK(yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(notes("base_model: google/gemma-3-4b-it\n" + lora + "lora_target_linear: true\n", "axo.yaml:7: layers of the tower have adapters, too, which nothing runs"));
 }
 
 TEST_CASE("patterns that name the embedding and the head, and Mixtral's old names, which match nothing any more") {
@@ -185,7 +229,6 @@ TEST_CASE("names that latent attention does not have, and whole paths beside exp
 }
 
 TEST_CASE("what is not modelled of models that see") {
-  CHECK(holds(why(gemma + lora + "lora_target_linear: true\n"), "axo.yaml:7: adapters on a tower's layers are not modelled"));
   CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, v_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // SigLIP's are called so, too
   CHECK(yaml(qwen + lora + off + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
   CHECK(holds(why(qwen + lora + off + "lora_target_modules: [q_proj, up_proj]\n"), "axo.yaml:10: lora_target_modules = "));  // its tower's MLP

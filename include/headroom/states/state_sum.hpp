@@ -115,6 +115,11 @@ class state_sum {
     loop_.update(together);
   }
 
+  /// `copies` tensors of an adapter that nothing runs: without a gradient optimizers pass over them (torch optim/optimizer.py, _init_group of each).
+  constexpr void idle(std::int64_t rows, std::int64_t columns, std::int64_t copies) {
+    r.gpu[row::adapters] += copies * held(rows, columns, checked::mul(rows, columns), side_.weight);
+  }
+
   /// The next tensors are one with the matrix, or the vector, that comes after them.
   constexpr void join_next(bool yes) { joins_next_ = yes; }
 

@@ -91,7 +91,10 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const bool fused = s.model.fused_qkv || j.framework.attention.qkv != qkv_projection::separate;
   bool in_layers = false;
   const auto adapt = [&](const weight& w, std::int64_t copies) {
-    detail::for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) { sum.trained(rows, columns, copies, detail::table_kind::none, true); });
+    const bool runs = !j.batch.images.none || (w.role != module::vision && w.role != module::projector);
+    detail::for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) {
+      runs ? sum.trained(rows, columns, copies, detail::table_kind::none, true) : sum.idle(rows, columns, copies);
+    });
   };
   detail::kind_units units(s.model);
   for (const auto& w : list) {

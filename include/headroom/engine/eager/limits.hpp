@@ -180,8 +180,10 @@ constexpr objection check_beside_text(const job& j, const No& no) {
     using enum vision_kind;
     const auto& v = j.model.vision;
     const bool other = v.attention_pool || v.kind == llama4 || v.kind == gemma4 || is_glm(v.kind) || v.projector == projector_kind::resampler || (v.projector == projector_kind::norm_linear && a.targets.has(module::projector));
-    if (v.layers == 0 || other || j.batch.images.none || j.framework.kernels.adapted() || a.kind != adapter_kind::lora || j.sharding.gathers_units())
-      return no("headroom: adapters in a tower are modelled as LoRA of towers that are linear layers and run, without FSDP; layers", v.layers);
+    if (v.layers == 0 || other || (j.framework.kernels.adapted() && !j.batch.images.none) || a.kind != adapter_kind::lora || j.sharding.gathers_units())
+      return no("headroom: adapters in a tower are modelled as LoRA of towers that are linear layers, without FSDP and kernels for adapters; layers", v.layers);
+    if (j.batch.images.none && j.sharding.kind != sharding_kind::none)
+      return no("headroom: adapters in a tower that never runs are modelled on one GPU, without sharding, by this version; sharding.stage", j.sharding.stage);
   }
   if (!j.batch.images.none) return {};
   if ((trained_modules(j, -1).bits & tower.bits) != 0)

@@ -102,7 +102,7 @@ class axolotl_kernels {
     bool linear = false;
     for (std::int64_t i = 0; i < m.pattern.period; ++i) linear = linear || m.pattern.at(i).mixer == mixer_kind::gated_delta_net;
     if (!linear || targets == nullptr || a_->v.word_now("base_model").find("Qwen3-Next") != std::string::npos) return;
-    const bool reached = !targets->is_array() || std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "mixer_in" || t == "mixer_out" || t == "out_proj"; });
+    const bool reached = !targets->is_array() || std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "all-linear" || t == "mixer_in" || t == "mixer_out" || t == "out_proj"; });
     if (reached) a_->refused(said_ ? asked_ : "adapter", "axolotl's kernels for adapters of linear attention are not modelled by this version: say lora_qkv_kernel and lora_o_kernel false, or name none of its matrices in lora_target_modules");
   }
   /// One kernel for norms and rotary embedding of queries and keys, in classes that axolotl knows by their name (loaders/patch_manager.py, fused_attn_kernel; of

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <headroom/io/launchers/axolotl_kernels.hpp>
-#include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/settle_adapters.hpp>
 
 namespace headroom::io::detail {
 
@@ -68,22 +68,36 @@ class axolotl_sight {
     if (lost) a_->d->notes.push_back(a_->v.place("unfrozen_parameters") + ": patterns with block_sparse_moe match nothing under transformers 5, which calls it mlp: embedding and head alone train");
   }
   /// PEFT looks at every module's path, those of the tower too (tuners/tuners_utils.py check_target_module_exists): an expression for the language model's
-  /// layers keeps to them, names do where no linear layer of the tower has one of them.
+  /// layers keeps to them, names do where no linear layer of the tower has one of them. Those of all its layers have adapters in each of them.
   void adapters(const shape& m) {
     auto& v = a_->v;
     const auto* targets = v.take("lora_target_modules");
-    if (v.on("lora_target_linear")) a_->refused("lora_target_linear", "adapters on a tower's layers are not modelled under axolotl by this version: name those of the language model in lora_target_modules, as model.language_model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj does");
+    const bool linear = v.on("lora_target_linear"), listed = !linear && targets != nullptr && targets->is_array();
     const auto stack = m.vision.kind == vision_kind::idefics3 ? "model.text_model.layers." : "model.language_model.layers.";  // modeling_idefics3.py, modeling_smolvlm.py
-    bool keeps = targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with(stack);
-    if (targets != nullptr && targets->is_array()) {
-      const bool own_names = m.vision.kind == vision_kind::qwen2_vl || m.vision.kind == vision_kind::qwen3_vl, gated = m.vision.kind == vision_kind::qwen2_5_vl;
-      keeps = own_names || gated;  // attn.qkv, attn.proj; mlp.fc1 and fc2, linear_fc1 and linear_fc2, or names as the text's
-      for (const auto& t : *targets)
-        if (gated && t != "q_proj" && t != "k_proj" && t != "v_proj" && t != "o_proj") keeps = false;
+    const bool keeps = !linear && targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with(stack);
+    std::size_t all = 0, named = 0;
+    for (const auto name : words_between_bars(tower_layer_names(m.vision.kind))) {
+      ++all;
+      if (listed && std::find(targets->begin(), targets->end(), json_value(name)) != targets->end()) ++named;
     }
-    if (!keeps) a_->unmodelled("lora_target_modules");
+    // Of these what joins the tower to the text has layers of the same names (modeling_qwen3_vl.py, modeling_glm4v.py: their mergers).
+    const bool shared = m.vision.kind == vision_kind::qwen3_vl || is_glm(m.vision.kind);
+    if (!keeps && !linear && (!listed || (named > 0 && (named < all || shared)))) a_->unmodelled("lora_target_modules");
+    if (linear || named > 0) in_tower(m, linear);
     // bitsandbytes replaces every linear layer but the head, those of the tower too.
-    if (a_->d->has({"adapter", "base"})) a_->d->say({"adapter", "base_also"}, json_value::array({"vision", "projector"}), v.place("adapter"));
+    if (a_->d->has({"adapter", "base"})) a_->d->say({"adapter", "base_also"}, tower_parts(m), v.place("adapter"));
+  }
+  /// Adapters of the tower, and of what joins it to the text where every linear layer has one (loaders/adapter.py, find_all_linear_names). Where samples
+  /// are text alone nothing runs them: they get no gradients.
+  void in_tower(const shape& m, bool linear) {
+    auto& d = *a_->d;
+    const std::string by = linear ? "lora_target_linear" : "lora_target_modules";
+    const auto* said = d.find({"adapter", "targets"});
+    auto targets = said != nullptr && said->is_array() ? *said : json_value::array({"all-linear"});
+    for (const auto& part : tower_parts(m))
+      if (linear || part == "vision") targets.push_back(part);
+    d.say({"adapter", "targets"}, targets, a_->v.place(by));
+    if (!a_->processes) d.notes.push_back(a_->v.place(by) + ": layers of the tower have adapters, too, which nothing runs: they have no gradients, and are not among what trains");
   }
   void text_trains() {
     if (a_->adapter) return;  // frozen anyway

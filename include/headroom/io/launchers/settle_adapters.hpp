@@ -33,14 +33,20 @@ constexpr std::string_view tower_layer_names(vision_kind kind) {
   return "";
 }
 
+/// What of a model that sees has linear layers of its own: Gemma 3's projector is a parameter (modeling_gemma3.py Gemma3MultiModalProjector).
+inline json_value tower_parts(const shape& m) {
+  auto parts = json_value::array({"vision"});
+  if (m.vision.projector != projector_kind::norm_linear) parts.push_back("projector");
+  return parts;
+}
+
 /// A layer gets an adapter where its path ends with one of the names (peft/tuners/tuners_utils.py, check_target_module_exists), in the tower, too;
 /// "all-linear" is all of them but the head. bitsandbytes replaces the tower's, as well (transformers quantizers/base.py, get_modules_to_not_convert).
 inline void settle_adapters(draft& d) {
   if (!d.names_everywhere || !d.has({"adapter"}) || d.place_of("adapter.targets").starts_with("--set")) return;
   const auto m = model_of(d);
   if (m.vision.layers == 0) return;
-  auto tower = json_value::array({"vision"});
-  if (m.vision.projector != projector_kind::norm_linear) tower.push_back("projector");  // Gemma 3's matrix is a parameter (modeling_gemma3.py Gemma3MultiModalProjector)
+  auto tower = tower_parts(m);
   if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, tower, d.names_everywhere->place);
   const auto* targets = d.find({"adapter", "targets"});
   if (targets == nullptr) return;
