@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/cost/generation.hpp>
+#include <headroom/settle/generation.hpp>
 #include <headroom/settle/objective.hpp>
 #include <headroom/states/kept_weights.hpp>
 
@@ -130,8 +131,10 @@ template <class Rates, class Layers>
   const double whole = n.all * static_cast<double>(format.width());
   const double processor = engine && chosen(r.graphs, true) ? 0.0 : host;
   const double times = generations_of_step(j);
-  const auto cache = static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, format)).count());
-  const auto takes = [&](const generation_load& load) { return generation_seconds(s.model, list, c.on, load, static_cast<double>(format.width()), cache, processor); };
+  const auto cache = static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, widths_of_generation(s))).count());
+  // Autocast reads wider weights, and writes and reads their copies, for every token.
+  const auto weight = format.width() + (!engine && generates_in_autocast(s) && s.layer.casts_weights ? 2 * s.layer.width : 0);
+  const auto takes = [&](const generation_load& load) { return generation_seconds(s.model, list, c.on, load, static_cast<double>(weight), cache, processor); };
   cost.generation = seconds{times * takes(g)};
   if (mixes) {  // the second completion, of the policy and the reference
     auto both = g;

@@ -4,8 +4,9 @@
 // torch_pad_and_concatenate; trainer_seq2seq.py Seq2SeqTrainer.prediction_step.
 #pragma once
 
+#include <headroom/engine/eager/graphless.hpp>
 #include <headroom/engine/eager/other_model.hpp>
-#include <headroom/rollout/generation.hpp>
+#include <headroom/settle/generation.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {
@@ -82,14 +83,16 @@ template <class Layers>
   const auto bare = walk_bare(r, st, w, layers, false, loss_of_evaluation(s));
   const bool caches = chosen(e.use_cache, true) && !s.model.bidirectional && s.model.head == head_kind::language && !s.model.recurs();
   const auto cache = caches ? token_bytes(s.model, 1, s.precision.compute) * r.layer.tokens : bytes{0};
+  const auto casts = r.layer.casts_weights ? walk_graphless(r, with_model(r), layers) : graphless_layers{};
   const auto before = stays + moment(row::kv_cache, cache) + moment(row::logits, kept.before());
-  t.look_beside(phase::evaluate, -1, before + w.forward + moment(row::activations, bare.layers));
-  t.look_beside(phase::evaluate, -1, before + w.loss + moment(row::logits, max(bare.head, beside_other(r, other))));
+  t.look_beside(phase::evaluate, -1, before + w.forward + casts.beside() + moment(row::activations, bare.layers));
+  t.look_beside(phase::evaluate, -1, before + w.loss + moment(row::gathered_parameters, casts.copies) + moment(row::logits, max(bare.head, beside_other(r, other))));
   t.look_beside(phase::evaluate, -1, stays + moment(row::logits, kept.tallest()));
   if (e.generate == 0) return;
   const auto length = r.layer.sequence;
-  const auto made = generated_by_module(s.model, r.layer.samples, length, e.generate, s.precision.parameters);
-  t.look_beside(phase::evaluate, -1, before + w.forward + moment(row::kv_cache, made.cache + made.states - cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+  const auto made = generated_by_module(s.model, r.layer.samples, length, e.generate, s.precision.parameters, widths_of_generation(s));
+  const moment copies(row::gathered_parameters, generates_in_autocast(s) ? casts.copies : bytes{0});
+  t.look_beside(phase::evaluate, -1, before + w.forward + copies + moment(row::kv_cache, made.cache + made.states - cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
 }
 
 }  // namespace detail

@@ -5,11 +5,12 @@
 // offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
 #pragma once
 
+#include <headroom/engine/eager/graphless.hpp>
 #include <headroom/engine/eager/other_model.hpp>
 #include <headroom/rollout/engine_memory.hpp>
-#include <headroom/rollout/generation.hpp>
 #include <headroom/rollout/hybrid_engine.hpp>
 #include <headroom/rollout/weight_sync.hpp>
+#include <headroom/settle/generation.hpp>
 #include <headroom/sharding/windows.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
@@ -102,27 +103,29 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   t.look_beside(phase::sync, -1, here + copy + weights + (j.adapter.active() ? moment{} : passing));
 }
 
-/// The tallest layer of a forward without a graph, its input included. generate() runs outside autocast.
-constexpr moment graphless_layer(const settled_job& s, std::int64_t sequences, std::int64_t length) {
-  scene sc = s.layer;
-  sc.model = &s.model;
+/// Layers that read so much while the trained module generates.
+constexpr scene generating(const settled_job& s, std::int64_t sequences, std::int64_t length) {
+  auto sc = with_model(s);
   sc.samples = sequences;
   sc.sequence = length;
   sc.tokens = checked::mul(sequences, length);
+  if (generates_in_autocast(s)) return sc;
   sc.width = sc.residual_width = s.precision.parameters.width();
-  sc.autocast = sc.casts_weights = sc.compiled = false;
-  moment most{};
-  for (const auto& k : kinds_of(s.model)) most.rise_to(walk_layer(sc, k.kind, {}, 0, false, true).forward_off);
-  return most;
+  sc.autocast = sc.casts_weights = false;
+  return sc;
 }
 
 /// Generation by the trained module: ZeRO's third stage gathers the model whole beside its partitions, or as a forward does.
-constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays) {
+template <class Layers>
+constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays, const Layers& layers) {
   const auto& j = *s.source;
   const auto& r = j.rollout;
   const auto sequences = generated_at_once(j);
-  const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters);
+  const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters, widths_of_generation(s));
   const auto length = checked::add(r.prompt, r.completion);
+  const auto sc = generating(s, sequences, generates_uncached(j) ? length : r.prompt);
+  const auto walked = walk_graphless(s, sc, layers);
+  const auto at_head = copies_at_head(s, sc, walked);
   auto model = stays;
   if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
     model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_width)
@@ -134,16 +137,21 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
     t.look_beside(phase::generate, -1, model + moment(row::temporaries, fused));  // an adapter's product, and the product scaled
     return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
   }
-  if (generates_uncached(j))
-    return t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, length) + moment(row::logits, made.logits));
+  const auto logits = moment(row::logits, made.logits);
+  if (generates_uncached(j)) {
+    t.look_beside(phase::generate, -1, model + walked.tallest + walked.beside() + logits);
+    return t.look_beside(phase::generate, -1, model + at_head + logits);
+  }
   // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
   const auto reading = made.cache / length * r.prompt;
-  t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading + made.states) + moment(row::logits, made.logits));
-  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache + made.states) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+  const auto all_keys = moment(row::kv_cache, made.cache + made.states);
+  t.look_beside(phase::generate, -1, model + walked.tallest + walked.beside() + moment(row::kv_cache, reading + made.states) + logits);
+  t.look_beside(phase::generate, -1, model + moment(row::gathered_parameters, walked.copies) + all_keys + moment(row::temporaries, made.growing) + logits);
+  t.look_beside(phase::generate, -1, model + at_head + all_keys + logits);
   // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.
   const auto all = kept_scores(j, s.model.vocab, trained_at_once(j)), here = kept_scores(j, s.model.vocab, sequences);
   if (all == bytes{0}) return;
-  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache + made.states) + moment(row::logits, all + here));
+  t.look_beside(phase::generate, -1, model + all_keys + moment(row::logits, all + here));
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
 }
 
@@ -189,9 +197,10 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
   const auto left = left_logits(s, sc);
   if (sc.samples > 0) {
     const auto bare = walk_bare(at_once, st, w, layers);
-    t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
+    const auto casts = sc.casts_weights ? walk_graphless(at_once, with_model(at_once), layers) : graphless_layers{};
+    t.look_beside(phase::score, -1, here + w.forward + casts.beside() + moment(row::activations, bare.layers));
     const auto wide = widened_logits(at_once, sc), beside = score_temporaries(at_once, sc);
-    t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, wide > bytes{0} ? max(bare.head + wide, wide + beside) : bare.head + beside));
+    t.look_beside(phase::score, -1, here + w.loss + moment(row::gathered_parameters, casts.copies) + moment(row::logits, wide > bytes{0} ? max(bare.head + wide, wide + beside) : bare.head + beside));
     if (left > bytes{0}) t.look_beside(phase::score, -1, here + moment(row::logits, 2 * left + score_temporaries(at_once, sc)));
   }
   if (other == nullptr) return;
@@ -231,7 +240,7 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
   if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);
   if (s.source->objective.kind == objective_kind::nash_md) look_at_mixture(t, s, *other, stays);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
-  if (r.by_module()) return look_at_own_generation(t, s, st, stays);
+  if (r.by_module()) return look_at_own_generation(t, s, st, stays, layers);
   // verl's detached workers send each parameter from a second tensor of its size (one_step_off_policy/fsdp_workers.py sync_rollout_weights).
   if (!r.shares_gpus() && s.source->objective.code == method_code::verl) t.look_beside(phase::sync, -1, stays + moment(row::gathered_parameters, 2 * (sync_sizes_of(s.model, list).tensor * s.precision.parameters.density())));
   if (!r.shares_gpus()) return;

@@ -1,0 +1,99 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Completions of the trained module's own, inside and outside autocast: sums on paper.
+#include <headroom/cost/cost.hpp>
+#include <headroom/estimate.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_module_generation {
+
+namespace {
+
+using namespace headroom;
+
+/// GRPO of Qwen2.5 7B by TRL over DDP: no engine, no reference. 64 completions at once of 16 + 1,008 tokens.
+job grpo(const char* parameters, const char* attention = "flash") {
+  return io::read_job(io::parse_json(std::string(R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h200", "gpus_per_node": 8}, "framework": "hf-trainer", "sharding": "ddp", "attention": ")") + attention +
+    R"(", "precision": {"parameters": ")" + parameters + R"(", "compute": "bf16", "gradients": ")" + parameters + R"(", "reduce": ")" + parameters + R"(", "master": "none", "state": ")" + parameters + R"("},
+    "batch": {"micro": 4, "accumulation": 16, "sequence": 1024, "padded": true}, "objective": {"kind": "grpo", "trainer": "trl", "reference": "none"},
+    "rollout": {"engine": "trainer", "prompt": 16, "completion": 1008, "generations": 8}})", "job"));
+}
+job with_lora(job j) {
+  j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = {module::q_proj}, .format = formats::bf16};
+  return j;
+}
+std::int64_t generated(const job& j) {
+  const auto r = estimate(j);
+  return (r.ranks[0][phase::generate] - r.ranks[0][phase::save]).count();
+}
+
+// Of one layer: q and o 3,584 × 3,584, k and v 512 × 3,584, three of 18,944 × 3,584. 4 heads of keys and values of 128 for 28 of queries.
+constexpr std::int64_t matrices = 2 * 3584 * 3584 + 2 * 512 * 3584 + 3LL * 18944 * 3584;
+constexpr std::int64_t tokens = 64 * 1024, words = 152'064, rows = 64, head = words * 3584 * 2;
+
+}  // namespace
+
+TEST_CASE("fp32 weights generate under autocast: copies of all layers, keys as wide as the stream, values that a product made") {
+  // The head's copy is more than a layer's keys a second time.
+  CHECK(generated(grpo("fp32")) == 28 * matrices * 2 + head + tokens * 28 * 512 * (4 + 2) + rows * words * 12);
+  // torch's own attention reads a copy for each of seven groups, and the keys' once more in bf16.
+  CHECK(generated(grpo("fp32", "sdpa")) == 28 * matrices * 2 + tokens * (28 * 512 * (4 + 2) + 7 * 512 * (4 + 2 + 2)) + rows * words * 12);
+}
+
+TEST_CASE("bf16 weights leave nothing to cast, and accelerate copies the logits into fp32") {
+  CHECK(generated(grpo("bf16")) == tokens * (28 * 512 * (2 + 2) + 512 * 2) + rows * words * 12);
+  CHECK(generated(grpo("bf16", "sdpa")) == tokens * (28 * 512 * (2 + 2) + 7 * 512 * (2 + 2)) + rows * words * 12);
+}
+
+TEST_CASE("PEFT's model generates below accelerate's wrapper") {
+  CHECK(generated(with_lora(grpo("bf16"))) == tokens * (28 * 512 * (2 + 2) + 512 * 2) + rows * words * 10);
+}
+
+TEST_CASE("of many completions a layer's cache outweighs the head's copy") {
+  auto j = grpo("fp32");
+  j.batch.accumulation = 256;
+  // Of one layer its keys a second time, while they grow.
+  CHECK(generated(j) == 28 * matrices * 2 + 16 * (tokens * (28 * 512 * (4 + 2) + 512 * 4) + rows * words * 12));
+}
+
+TEST_CASE("keys that come back in their own format, or that nothing turned") {
+  auto j = grpo("fp32");
+  j.framework.date = 202408;  // cosines were made of the values
+  CHECK(generated(j) == 28 * matrices * 2 + head + tokens * 28 * 512 * (2 + 2) + rows * words * 12);
+  auto normed = grpo("fp32");
+  normed.framework.date = 202408;
+  normed.model.qk_norm = true;
+  CHECK(generated(normed) == 28 * matrices * 2 + head + tokens * 28 * 512 * (4 + 2) + rows * words * 12);
+}
+
+TEST_CASE("latent attention is kept as heads read it") {
+  // DeepSeek-V2-Lite: 27 layers, 16 heads of 128 + 64 and 128.
+  CHECK(generated_by_module(models::deepseek_v2_lite, 2, 100, 28, formats::bf16).cache == bytes{27LL * 16 * (192 + 128) * 2 * 2 * 128});
+}
+
+TEST_CASE("a token reads wide weights, and their copies twice") {
+  // One long completion of a large model on a slow memory: a token takes as long as its bytes, eight of a weight instead of two, keys and values apart.
+  auto wide = grpo("fp32"), narrow = grpo("bf16");
+  for (auto* j : {&wide, &narrow}) j->model = models::qwen2_5_72b, j->hardware.gpu = gpus::l4, j->batch.micro = j->batch.accumulation = 1, j->rollout.generations = 1;
+  const auto ratio = cost(wide).generation.value / cost(narrow).generation.value;
+  CHECK(ratio > 3.7);
+  CHECK(ratio < 4.0);
+}
+
+TEST_CASE("evaluation under autocast keeps its copies too") {
+  auto j = grpo("fp32");
+  j.objective = {};
+  j.rollout = {};
+  j.batch = {.micro = 1, .sequence = 64};
+  j.evaluation = {.sequence = 1024, .batch = 64, .loss_only = true, .use_cache = choice::no};
+  const auto r = estimate(j);
+  auto frozen = j;
+  frozen.precision.parameters = frozen.precision.gradients = frozen.precision.reduce = formats::bf16;
+  const auto rest = [](const report& of) { return (of.ranks[0][phase::evaluate] - of.ranks[0][phase::save]).count(); };
+  CHECK(rest(r) - rest(estimate(frozen)) >= 28 * matrices * 2);
+}
+
+}  // namespace test_module_generation
