@@ -172,6 +172,11 @@ TEST_CASE("GRPO and RLOO: who generates, and how much") {
   more.steps_per_generation = 8;
   more.iterations = 2;
   CHECK(online(vllm + " --steps_per_generation 8 --num_iterations 2").rollout == more);
+  // Completions over all eight GPUs, each of which has so many in a micro-batch (GRPOConfig.__post_init__).
+  CHECK(online(vllm + " --generation_batch_size " + std::to_string(8 * 8 * online(vllm).batch.micro) + " --num_iterations 2").rollout == more);
+  CHECK(online(grpo + " --generation_batch_size " + std::to_string(8 * online(grpo).batch.micro * online(grpo).batch.accumulation)).rollout == online(grpo).rollout);
+  CHECK(holds(online_refused(grpo + " --generation_batch_size 12"), "must be a multiple of micro-batch"));
+  CHECK(holds(online_refused(vllm + " --generation_batch_size 64 --steps_per_generation 8"), "beside steps_per_generation"));
   CHECK(online(vllm + " --vllm_importance_sampling_correction False").rollout.corrects == choice::no);
   CHECK(online(grpo + " --vllm_importance_sampling_correction False").rollout.corrects == choice::unset);  // there is no vLLM
 }
@@ -182,7 +187,7 @@ TEST_CASE("what changes memory and is not modelled is refused by name") {
     const auto why = refused(dpo + " " + more);
     CHECK_MESSAGE((holds(why, "is not modelled by this version") && holds(why, std::string{more}.substr(2, std::string_view{more}.find(' ') - 2))), why);
   }
-  for (const auto* more : {"--use_liger_kernel", "--cast_lm_head_to_fp32", "--use_transformers_paged", "--generation_batch_size 64", "--cache_implementation static", "--entropy_coef 0.1", "--sync_ref_model"}) {
+  for (const auto* more : {"--use_liger_kernel", "--cast_lm_head_to_fp32", "--use_transformers_paged", "--cache_implementation static", "--entropy_coef 0.1", "--sync_ref_model"}) {
     CAPTURE(more);
     const auto why = online_refused(grpo + " " + more);
     CHECK_MESSAGE(holds(why, "is not modelled by this version"), why);

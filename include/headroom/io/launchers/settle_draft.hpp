@@ -114,23 +114,41 @@ inline void settle_formats(draft& d) {
   d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", loaded}, {"reduce", loaded}, {"master", "none"}, {"state", loaded}}, d.loaded->place);
 }
 
+/// Samples that all data-parallel ranks train on at once.
+struct samples_at_once {
+  std::int64_t micro{1}, data{1};
+  [[nodiscard]] std::int64_t total() const { return checked::mul(micro, data); }
+  [[nodiscard]] std::string text() const { return std::to_string(micro) + " × " + std::to_string(data); }
+};
+inline samples_at_once draft_samples(const draft& d) {
+  const auto one = [](std::int64_t n) { return std::max<std::int64_t>(1, n); };
+  const auto degree = [&](std::string_view key) { return one(draft_number(d, {"parallel", key}, "parallel." + std::string{key})); };
+  const auto data = draft_number(d, {"parallel", "data"}, "parallel.data");
+  const auto all = one(checked::mul(one(draft_nodes(d)), one(draft_gpus_per_node(d))) / checked::mul(degree("tensor"), degree("pipeline"), degree("context")));
+  return {one(draft_number(d, {"batch", "micro"}, "batch.micro")), data == 0 ? all : data};
+}
+
 /// Micro-batches of a step, from samples of a step.
 inline void settle_batch(draft& d) {
   if (!d.global_batch && !d.least_samples) return;
-  const auto one = [](std::int64_t n) { return std::max<std::int64_t>(1, n); };
-  const auto degree = [&](std::string_view key) { return one(draft_number(d, {"parallel", key}, "parallel." + std::string{key})); };
-  const auto micro = one(draft_number(d, {"batch", "micro"}, "batch.micro"));
-  auto data = draft_number(d, {"parallel", "data"}, "parallel.data");
-  if (data == 0) data = one(checked::mul(one(draft_nodes(d)), one(draft_gpus_per_node(d))) / checked::mul(degree("tensor"), degree("pipeline"), degree("context")));
-  const auto at_once = checked::mul(micro, data);
+  const auto at_once = draft_samples(d);
   if (!d.global_batch) {
-    if (!d.has({"batch", "accumulation"})) d.say({"batch", "accumulation"}, one(checked::ceil_div(d.least_samples->value, at_once)), d.least_samples->place);
+    if (!d.has({"batch", "accumulation"})) d.say({"batch", "accumulation"}, std::max<std::int64_t>(1, checked::ceil_div(d.least_samples->value, at_once.total())), d.least_samples->place);
     return;
   }
-  if (d.global_batch->value % at_once != 0)
-    fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " +
-         std::to_string(micro) + " × " + std::to_string(data));
-  d.say({"batch", "accumulation"}, d.global_batch->value / at_once, d.global_batch->place);
+  if (d.global_batch->value % at_once.total() != 0)
+    fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " + at_once.text());
+  d.say({"batch", "accumulation"}, d.global_batch->value / at_once.total(), d.global_batch->place);
+}
+
+/// Micro-batches whose completions are generated together, from the completions (TRL trl/trainer/grpo_config.py and rloo_config.py, __post_init__: steps_per_generation).
+inline void settle_generation_batch(draft& d) {
+  if (!d.generation_batch || !d.has({"rollout"})) return;
+  const auto& [all, place] = *d.generation_batch;
+  const auto at_once = draft_samples(d);
+  if (all % at_once.total() != 0) fail("headroom: " + place + ": generation_batch_size " + std::to_string(all) + " must be a multiple of micro-batch × processes, " + at_once.text() + ": TRL stops there");
+  const auto steps = all / at_once.total();
+  if (steps != std::max<std::int64_t>(1, draft_number(d, {"batch", "accumulation"}, "batch.accumulation"))) d.say({"rollout", "steps_per_generation"}, steps, place);
 }
 
 /// Prompts and completions are a sequence; how long prompts are, some programs leave to the data.
@@ -195,6 +213,7 @@ inline job draft::settled() {
   detail::settle_dropout(*this);
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
+  detail::settle_generation_batch(*this);
   detail::settle_rollout(*this);
   detail::settle_lengths(*this);
   detail::settle_roles(*this);

@@ -120,6 +120,10 @@ class trl_generation {
   /// Completions of so many micro-batches are generated together, and a reward model reads them together; an update may learn from those of another.
   void together() {
     const auto accumulated = v_->number("gradient_accumulation_steps", 1);
+    if (const auto all = v_->number("generation_batch_size", 0, 0); all > 0) {
+      if (v_->has("steps_per_generation")) fail("headroom: " + v_->place("generation_batch_size") + ": TRL refuses generation_batch_size beside steps_per_generation");
+      return d_->know(d_->generation_batch, "generation_batch_size", all, v_->place("generation_batch_size"));
+    }
     if (const auto steps = v_->number("steps_per_generation", accumulated); steps != accumulated) d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
   }
   void own_module() {
@@ -127,7 +131,7 @@ class trl_generation {
     d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
     if (!v_->on("ds3_gather_for_generation", true)) gathers_ = false;
     if (!gathers_) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));
-    for (const auto* key : {"generation_batch_size", "cache_implementation", "generation_kwargs"})
+    for (const auto* key : {"cache_implementation", "generation_kwargs"})
       if (const auto* said = v_->take(key); said != nullptr && !said->empty() && *said != "") d_->unmodelled_key(key, *said, v_->place(key), "beside generation by the trained module");
     for (const auto* key : {"use_transformers_paged", "use_transformers_continuous_batching"})
       if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key));
@@ -136,7 +140,6 @@ class trl_generation {
     const auto model = v_->word("reward_model_name_or_path", "");
     if (model.empty()) return;
     await_role(*d_, "reward", model, v_->place("reward_model_name_or_path"), {{"parameters", loaded_role_format(*d_)}});
-    if (v_->has("generation_batch_size")) d_->unmodelled_key("generation_batch_size", v_->all()["generation_batch_size"], v_->place("generation_batch_size"), "beside a reward model");
   }
 
   draft* d_;
