@@ -76,6 +76,24 @@ TEST_CASE("a frozen Pixtral tower keeps nothing, and has its mask for a moment")
   CHECK(with - without == bytes{rows * rows * 2});
 }
 
+// Qwen2_5_VLVisionAttention: a flash kernel is told where images begin. Without one each image attends by itself since transformers 4.54 (25343aafee), and
+// what its calls give is joined by a copy that the projection behind it reads. Up to 4.53 all images were one sequence behind a mask that each layer made.
+TEST_CASE("Qwen-VL's towers join their images by a copy, and had a mask in each layer before that") {
+  for (const auto kind : {vision_kind::qwen2_vl, vision_kind::qwen2_5_vl, vision_kind::qwen3_vl}) {
+    auto j = small_job(kind, projector_kind::patch_merger);
+    if (kind == vision_kind::qwen3_vl) j.model.vision.positions = 16;
+    auto flash = j;
+    flash.attention = attention::flash;
+    const auto kept = tower_of(flash).saved.total;
+    CHECK(tower_of(j).saved.total - kept == bytes{layers * rows * read});
+    j.framework = *frameworks::find("libtorch", 202410);
+    CHECK(tower_of(j).saved.total - kept == bytes{layers * rows * rows * 2});
+    // Nothing of either is kept where the tower does not train; then one mask stands at a time.
+    j.trainable = {{.modules = {module::q_proj}}};
+    CHECK(tower_of(j).saved.total == 0_B);
+  }
+}
+
 // Glm4vVisionBlock: v lies in the projection's result, of three widths; what attention gives of each image is joined by a copy. In front a norm, and positions
 // of a table in fp32 at places of 8 bytes; behind a norm, a convolution over four patches, and Glm4vVisionPatchMerger.
 TEST_CASE("GLM-4V's tower, and what joins it to the language model") {

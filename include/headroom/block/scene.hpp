@@ -40,7 +40,8 @@ struct scene {
   bool masked{};                     ///< all layers read a mask although no sample is padded (settle/windows.hpp)
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool block_mask{};                 ///< a mask in the stream's format keeps the images of one sequence apart (Pixtral)
-  bool joins_images{};               ///< attention runs for each image apart, and a copy joins what it gives (GLM-4V)
+  bool masks_each_layer{};           ///< … which each layer makes anew
+  bool joins_images{};               ///< attention runs for each image apart, and a copy joins what it gives (Qwen-VL, GLM-4V)
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
   bool layer_scale{};                ///< each branch of a layer is multiplied with a trained vector before it is added (InternViT)
   bool copies_for_softmax{};         ///< softmax's input is copied into a wider format: no kernel widens it as it reads

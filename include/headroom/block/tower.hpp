@@ -65,8 +65,16 @@ constexpr adapter tower_side(const adapter& side) {
   return r.targets.empty() ? adapter{} : r;
 }
 
+/// Whether a tower reads all images of a batch as one sequence where no flash kernel is told where each begins: Pixtral's, and Qwen-VL's and GLM-4V's up to
+/// transformers 4.53, in whose releases keys were repeated to all heads, too. Since 4.54 (25343aafee, 2025-07-09) theirs attend image by image.
+constexpr bool sees_one_sequence(const scene& s, const vision_shape& v) {
+  const auto& habits = s.habits->attention;
+  return v.kind == vision_kind::pixtral || (detail::resizes_by_pixels(v.kind) && habits.masks != sdpa_masks::none && habits.expands_kv != kv_expansion::if_padded);
+}
+
 /// How a tower sees a job: every tile is a sample of its own. Pixtral reads all images of a batch as one sequence, in which a mask keeps them apart
-/// (generate_block_attention_mask); flash attention is told by positions where an image begins. `side`: its tower_side(). `trains`: it does.
+/// (generate_block_attention_mask), and so did Qwen-VL, with a mask of each layer's own (Qwen2_5_VisionTransformerPretrainedModel.forward,
+/// _prepare_attention_mask; before 4.52 in VisionSdpaAttention.forward); flash attention is told where an image begins. `side`: its tower_side(). `trains`: it does.
 constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& side, bool trains) {
   scene t = s;
   if (s.narrow_frozen) t.residual_width = trains ? s.weight_width : s.width;
@@ -76,10 +84,10 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
   t.tokens = checked::mul(t.samples, t.sequence);
   t.padded = t.masked = false;
-  if (const bool together = s.kernel != attention::flash && s.kernel != attention::flash3; v.kind == vision_kind::pixtral && together)
-    t.samples = 1, t.sequence = t.tokens, t.block_mask = true;
+  if (const bool together = s.kernel != attention::flash && s.kernel != attention::flash3; together && sees_one_sequence(s, v))
+    t.samples = 1, t.sequence = t.tokens, t.block_mask = true, t.masks_each_layer = v.kind != vision_kind::pixtral;
   else
-    t.joins_images = is_glm(v.kind) && together;
+    t.joins_images = together && detail::resizes_by_pixels(v.kind);
   t.layer_scale = detail::traits_of(v.kind).layer_scale;
   t.quantised.bits = (s.quantised.has(module::vision) ? all_linear.bits : 0) | (s.quantised.bits & module_set::bit(module::projector));
   t.drops = {};
