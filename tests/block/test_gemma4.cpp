@@ -130,13 +130,14 @@ TEST_CASE("embeddings of each layer and shared keys are held as long as they are
   none.model.layer_input = {};
   const std::int64_t inputs = 4096LL * 6 * 64 * 2;
   CHECK(peak(lora) - peak(none) > inputs + (4096LL * 6 * 64 + 1024 * 6 * 64 + 6 * 2 * 1024 * 64) * 2);
-  // Sharing layers save queries and what attention gives, and, as torch's own attention reads a mask behind a window, keys and values repeated from 4 to 8 heads;
+  // Sharing layers save queries and what attention gives, and, as torch's own attention reads a mask behind a window, keys and values repeated from 4 to 8 heads and that call's
+  // own mask in 16 bits;
   // as they come they are there already. Of a token: the norm of q in fp32, and in 16 bits the normed
   // stream, q, the result; the MLP is twice as wide.
   const std::int64_t norms = 4096 * 4 * (8 * 1024 + 8) + 4 * 4 * 1024, mlp = 4096 * 2 * (1024 + 4 * 8192);
   const std::int64_t q = 8 * 128, heads = 4096 * (8 * q + 8 * 8) + 4 * 128, attention = 4096 * (2 * 1024 + 2 * (q + q) + 4 * 8);
   const std::int64_t own = 4096 * (2 * 1024 + 3 * 2 * 64 + 8 * 1024 + 8) + 4 * 1024;
-  CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own + 4096 * 2 * (q + q));
+  CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own + 4096 * 2 * (q + q) + 4096 * 4096 * 2);
   j.attention = attention::flash;
   CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own);
 }

@@ -213,12 +213,13 @@ TEST_CASE("Mixtral C: a 4-bit base and LoRA of rank 16 on the experts") {
   CHECK(s.gpu[row::model_parameters] > 26_GB);
   CHECK(s.gpu.total() < 31_GB);
   CHECK(s.gpu.total() < j.hardware.gpu.memory);
-  // It fits a 44 GB card at 1,024 tokens even without checkpointing, 10 GB of activations; at 4,096 only with it.
+  // It fits a 44 GB card at 1,024 tokens even without checkpointing, 10 GB of activations, and, as transformers of 2024 repeats
+  // keys and values from 8 to 32 heads for torch's own attention, half a GB of copies; at 4,096 only with it.
   j.batch = {.micro = 1, .sequence = 1024};
   const auto r = estimate(j);
   CHECK(r.fits());
   CHECK(r.ranks[0].at_peak[row::activations] > 9_GB);
-  CHECK(r.ranks[0].at_peak[row::activations] < 11_GB);
+  CHECK(r.ranks[0].at_peak[row::activations] < 11'500'000'000_B);
   j.batch.sequence = 4096;
   CHECK_FALSE(estimate(j).fits());
   j.recompute = recompute::full;

@@ -141,7 +141,7 @@ TEST_CASE("arguments that several trainers have ask whose they are") {
   const std::string said = "model_name_or_path: alignment-handbook/zephyr-7b-sft-full\nbf16: true\nbeta: 0.01\ngradient_checkpointing: true\nmax_length: 1024\nmax_prompt_length: 512\nper_device_train_batch_size: 8\n";
   const auto why = refusal_of({{"config_full.yaml", said}});
   CHECK(holds(why, "beta is an argument of several trainers that compare answers, reward or generate"));
-  CHECK(holds(why, "say with --program trl-dpo, trl-kto, trl-orpo, trl-cpo, trl-reward"));
+  CHECK(holds(why, "say with --program trl-dpo, trl-kto, trl-orpo, trl-cpo, trl-tpo, trl-reward"));
   CHECK(holds(refusal_of({{"dpo.yaml", "model_name_or_path: allenai/OLMo-2-1124-7B\nuse_slow_tokenizer: true\ndpo_beta: 5\nmax_seq_length: 2048\nper_device_train_batch_size: 1\n"}}), "dpo_beta is of open-instruct's preference or reinforcement learning"));
   // modelscope/ms-swift: a method by its name.
   CHECK(job_of({{"dpo.yaml", "rlhf_type: dpo\nmodel: Qwen/Qwen2.5-7B-Instruct\ntuner_type: lora\ntorch_dtype: bfloat16\nbeta: 0.1\nmax_length: 2048\n"}}).objective.kind == objective_kind::dpo);
