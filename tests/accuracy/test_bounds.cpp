@@ -49,7 +49,7 @@ constexpr held_range family_ranges[] = {
     {"bridge", metric::allocated, 0, 0.25},    {"fsdp-qlora", metric::allocated, 0, 0.05}, {"fsdp-qlora", metric::reserved, 0, 0.21},
     {"torchtitan", metric::reserved, 1, 0.27}, {"torchtune", metric::active, 0, 0.25},     {"torchtune", metric::allocated, 0, 0.25},
     {"torchtune", metric::reserved, 1, 0.25},  {"peft", metric::reserved, 0, 0.20},        {"hf-bert", metric::device, 0, 0.30},
-    {"qwen", metric::device, 4, 0.25},         {"llmc", metric::device, 0, 0.30},          {"minicpmv", metric::device, 0, 3.4},
+    {"qwen", metric::device, 4, 0.25},         {"llmc", metric::device, 0, 0.30},          {"minicpmv", metric::device, 0, 2.2},
 };
 
 }  // namespace
