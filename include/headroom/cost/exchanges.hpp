@@ -45,8 +45,8 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
 }
 
 /// What nanotron's processor starts beside a layer's program, which has none of it; counted in its code at 67c5ebb6. Forward: of the mask two tensors, two
-/// sums and two running sums, which say where samples begin (models/llama.py CoreAttention.forward); positions turn queries and keys in place, for which the
-/// program has two views, whose backward is no turn but a copy. Backward: both turned back; an addition in fp32 for each of six
+/// sums and two running sums, which say where samples begin (models/llama.py CoreAttention.forward). Rotary embedding works in place: the program counts its
+/// two calls as views, which start nothing, and their backward as copies. Backward: both calls' own kernels; an addition in fp32 for each of six
 /// weights (optim/gradient_accumulator.py _accumulate_grad). Of tensor-parallel ranks: each collective; and where these are asynchronous, a
 /// multiplication by three of each matrix's (two ranks: by two), of a rank's own share and of what those before and behind it sent
 /// (parallel/tensor_parallel/functional.py _ColumnLinearAsyncCommunication.forward, _RowLinearAsyncCommunication.backward).
