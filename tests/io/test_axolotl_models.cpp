@@ -83,6 +83,16 @@ TEST_CASE("words and classes that axolotl ends at") {
   CHECK(listed.find("transformer_layer_cls_to_wrap must be one name") != std::string::npos);
 }
 
+TEST_CASE("an MLP's fused kernel that xformers has no longer") {
+  // examples/llama-2/fft_optimized.yml (067b021c), as far as it shapes anything.
+  const std::string all = "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nsample_packing: true\nmicro_batch_size: 1\noptimizer: adamw_bnb_8bit\nbf16: auto\ngradient_checkpointing: true\nattn_implementation: flash_attention_2\n";
+  const auto d = draft_of({{"axo.yaml", all + "flash_attn_fuse_mlp: true\n"}});
+  CHECK(job_of({{"axo.yaml", all + "flash_attn_fuse_mlp: true\n"}}) == yaml(all));
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "axo.yaml:9: xformers has no fused kernel for an MLP since 0.0.34"); }));
+  CHECK(holds(refusal_of({{"axo.yaml", dense + "flash_attn_fuse_mlp: true\n"}}), "axolotl ends at flash_attn_fuse_mlp beside an adapter"));
+  CHECK(holds(refusal_of({{"axo.yaml", all + "flash_attn_fuse_mlp: true\nlisa_n_layers: 4\n"}}), "lisa_n_layers = 4 is not modelled"));
+}
+
 TEST_CASE("activations that go to the host beside adapters") {
   const auto kept = yaml(dense + "gradient_checkpointing: true\ngradient_checkpointing_kwargs:\n  use_reentrant: false\n");
   auto moved = yaml(dense + "gradient_checkpointing: true\nactivation_offloading: true\ngradient_checkpointing_kwargs:\n  use_reentrant: false\n");

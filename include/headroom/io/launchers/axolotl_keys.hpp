@@ -77,7 +77,7 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"chunked_cross_entropy", "false"}, {"context_parallel_size", "1"}, {"deepcompile", "false"}, {"dense_mixer", ""}, {"device_map", "auto"},
     {"diffusion", ""}, {"dsv4_bf16_all", ""}, {"dsv4_fp4_grouped_mode", ""}, {"dsv4_fp8_lora_kernel", ""}, {"dsv4_fp8_nonexpert_mode", ""},
     {"dsv4_shared_mlp_lora_kernel", ""}, {"ebft", "false"}, {"expert_backend", ""}, {"expert_parallel_size", "1"}, {"experts_implementation", "false"},
-    {"flash_attn_cross_entropy", "false"}, {"flash_attn_d512", "false"}, {"flash_attn_fuse_mlp", "false"}, {"flash_attn_fuse_qkv", "false"},
+    {"flash_attn_cross_entropy", "false"}, {"flash_attn_d512", "false"}, {"flash_attn_fuse_qkv", "false"},
     {"flash_optimum", "false"}, {"fp32_norm_classes", "false"}, {"fp32_norms", "false"}, {"fp8", "false"},
     {"fp8_enable_fsdp_float8_all_gather", "false"}, {"gc_steps", ""}, {"gemma4_fp8_nonexpert", ""},
     {"gemma4_hybrid_attn_impl", "false"}, {"gemma4_nf4_nonexpert", ""}, {"gptq", "false"}, {"gpu_memory_limit", ""}, {"kd_trainer", ""},

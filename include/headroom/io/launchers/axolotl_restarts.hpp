@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Keys of axolotl's with which its release 0.18 ends before a step, and what it does between steps (axolotl-ai-cloud/axolotl 067b021c, 2026-07:
-// utils/schemas/{deprecated,config,validation}.py, monkeypatch/relora.py).
+// utils/schemas/{deprecated,config,validation}.py, monkeypatch/{relora,llama_attn_hijack_flash}.py).
 #pragma once
 
 #include <headroom/io/launchers/axolotl_arguments.hpp>
@@ -19,7 +19,17 @@ inline void read_axolotl_words(axolotl_arguments& a, const json_value& words) {
   a.d->assumed.push_back(one);
 }
 
+/// One kernel for an MLP was xformers' swiglu_packedw, which went with its 0.0.34 (2026-01). Wheels before it are for torch 2.9 at most, and axolotl asks for
+/// 2.11 (pyproject.toml): it goes on without (monkeypatch/llama_attn_hijack_flash.py, is_xformers_swiglu_available). Beside adapters and ReLoRA it ends
+/// (utils/schemas/validation.py, check_fused_lora and check_relora).
+inline void read_axolotl_fused_mlp(axolotl_arguments& a) {
+  if (!a.v.on("flash_attn_fuse_mlp")) return;
+  if (a.adapter) a.refused("flash_attn_fuse_mlp", "axolotl ends at flash_attn_fuse_mlp beside an adapter: take it out");
+  a.d->notes.push_back(a.v.place("flash_attn_fuse_mlp") + ": xformers has no fused kernel for an MLP since 0.0.34, and axolotl goes on without it");
+}
+
 inline void read_axolotl_ends(axolotl_arguments& a) {
+  read_axolotl_fused_mlp(a);
   if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has flash_attn_rms_norm no longer, and ends there (utils/schemas/deprecated.py): take it out");
   if (const auto* said = a.v.take("tokens"); said != nullptr && said->is_object())
     a.refused("tokens", "tokens must be a list of words in axolotl, which ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
