@@ -96,4 +96,42 @@ TEST_CASE("evaluation under autocast keeps its copies too") {
   CHECK(rest(r) - rest(estimate(frozen)) >= 28 * matrices * 2);
 }
 
+namespace {
+
+/// Qwen2.5-VL 3B over ZeRO-3, an image of 896 × 896 pixels in each prompt: 64 × 64 patches, 1,024 tokens. 16 completions at once.
+job seeing(std::int32_t prompt = 1100) {
+  return with_lora(io::read_job(io::parse_json(R"({"model": "qwen2.5-vl-3b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "sharding": {"kind": "zero", "stage": 3}, "precision": "bf16-mixed",
+    "attention": "flash", "batch": {"micro": 2, "accumulation": 8, "sequence": )" + std::to_string(prompt + 100) + R"(, "images": {"width": 896, "height": 896}}, "objective": {"kind": "grpo", "trainer": "trl", "reference": "none"},
+    "rollout": {"engine": "trainer", "prompt": )" + std::to_string(prompt) + R"(, "completion": 100, "generations": 8}})", "job")));
+}
+// Of one image: 4,096 patches of 3 colours, 2 frames and 14 × 14 pixels, in DeepSpeed's bf16.
+constexpr std::int64_t pixels = 4096 * 3 * 2 * 14 * 14 * 2;
+
+}  // namespace
+
+TEST_CASE("images of prompts are read once, and stay while the completions that they led to are trained on") {
+  auto plain = seeing();
+  plain.batch.images = {.none = true};
+  // What is there all along: pixels of 16 completions.
+  const auto rest = [](const job& j) { return estimate(j).ranks[0][phase::save].count(); };
+  CHECK(rest(seeing()) - rest(plain) == 16 * pixels);
+  auto later = seeing();
+  later.rollout.steps_per_generation = 16;
+  CHECK(rest(later) - rest(plain) == 32 * pixels);
+  // While it generates, those of the new prompts beside those of the last; 1,024 tokens of 2,048 features of each image while prompts are read. The widest
+  // layer is the language model's, the same with and without images.
+  CHECK(generated(seeing()) - generated(plain) == 16 * (pixels + 1024 * 2048 * 2));
+  // Of long completions the cache is taller: the images' pixels alone are there.
+  auto longer = seeing(1030), text = seeing(1030);
+  longer.rollout.completion = text.rollout.completion = 30'000;
+  longer.batch.sequence = text.batch.sequence = 31'030;
+  text.batch.images = {.none = true};
+  CHECK(generated(longer) - generated(text) == 16 * pixels);
+  CHECK_FALSE(objection_to(seeing(1024)));
+  CHECK(objection_to(seeing(1023)));
+  auto swift = seeing();
+  swift.objective.code = method_code::ms_swift;
+  CHECK(std::string(objection_to(swift).sentence).find("of TRL's GRPO, RLOO and online DPO alone") != std::string::npos);
+}
+
 }  // namespace test_module_generation

@@ -24,6 +24,18 @@ constexpr objection check_engine_alone(const job& j, const No& no) {
   return {};
 }
 
+/// Generation by a trained module that sees.
+template <class No>
+constexpr objection check_generated_sight(const job& j, const No& no) {
+  if (j.model.vision.kind == vision_kind::none) return {};
+  const auto kind = j.objective.kind;
+  const bool trl = of_trl(j.objective.code) && (kind == objective_kind::grpo || kind == objective_kind::rloo || kind == objective_kind::online_dpo);
+  if (!trl || j.model.vision.layers == 0) return no("headroom: generation by a trained module with a tower is modelled of TRL's GRPO, RLOO and online DPO alone; model", j.model.label);
+  const auto tokens = j.batch.images.none ? 0 : image_tokens(seen(j.model.vision, j.batch.images));
+  if (tokens > j.rollout.prompt) return no("headroom: rollout.prompt must hold the tokens of a sample's images; they are", tokens);
+  return {};
+}
+
 /// What decides how much an engine takes, and has no default that all programs share.
 template <class No>
 constexpr objection check_engine(const job& j, const No& no) {
@@ -33,7 +45,7 @@ constexpr objection check_engine(const job& j, const No& no) {
   if (r.by_module()) {
     if (r.placement == rollout_place::separate || r.share.set() || r.tensor != 1 || r.sleep >= 0 || r.format.set() || r.kv_format.set() || !r.trainer_moves.empty())
       return no("headroom: rollout.engine \"trainer\" generates with the trained module itself: placement, share, tensor, sleep, format, kv_format and trainer_moves are for an engine of its own");
-    if (j.model.vision.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: generation by the trained module is not modelled for models with a tower; model", j.model.label);
+    if (const auto why = check_generated_sight(j, no)) return why;
     return check_generated_by_module(j.model, no);
   }
   if (r.gathers != choice::unset) return no("headroom: rollout.gathers is for rollout.engine \"trainer\"");

@@ -5,8 +5,8 @@
 // offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
 #pragma once
 
-#include <headroom/engine/eager/graphless.hpp>
 #include <headroom/engine/eager/other_model.hpp>
+#include <headroom/engine/eager/seen_prompts.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/hybrid_engine.hpp>
 #include <headroom/rollout/weight_sync.hpp>
@@ -63,7 +63,7 @@ constexpr moment rollout_all_along(const settled_job& s, const inventory& list, 
   const auto module = r.engine == engine_kind::hybrid ? moment(row::kv_cache, hybrid_workspace(s.model, generated_at_once(*s.source), r.prompt + r.completion, s.precision.parameters)) +
                                                         moment(row::temporaries, hybrid_joined(s.model, s.precision.parameters))
                                                   : moment{};
-  return engine + module + moment(row::model_parameters, second_partitions(s, st)) + moment(row::logits, kept_scores(*s.source, s.model.vocab, trained_at_once(*s.source)));
+  return engine + module + moment(row::activations, buffered_pixels(s)) + moment(row::model_parameters, second_partitions(s, st)) + moment(row::logits, kept_scores(*s.source, s.model.vocab, trained_at_once(*s.source)));
 }
 
 constexpr sync_kind sync_of(const job& j) {
@@ -138,14 +138,21 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
     return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
   }
   const auto logits = moment(row::logits, made.logits);
+  moment images{};  // while prompts are read
+  if (sees_images(s)) {
+    const auto seen = see_prompts(s, sc);
+    model.add(row::activations, pixels_of(s, sequences));
+    t.look_beside(phase::generate, -1, model + moment(row::activations, seen.tallest) + moment(row::gathered_parameters, seen.copies));
+    images = moment(row::activations, seen.result) + moment(row::gathered_parameters, seen.copies);
+  }
   if (generates_uncached(j)) {
-    t.look_beside(phase::generate, -1, model + walked.tallest + walked.beside() + logits);
+    t.look_beside(phase::generate, -1, model + images + walked.tallest + walked.beside() + logits);
     return t.look_beside(phase::generate, -1, model + at_head + logits);
   }
   // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
   const auto reading = made.cache / length * r.prompt;
   const auto all_keys = moment(row::kv_cache, made.cache + made.states);
-  t.look_beside(phase::generate, -1, model + walked.tallest + walked.beside() + moment(row::kv_cache, reading + made.states) + logits);
+  t.look_beside(phase::generate, -1, model + images + walked.tallest + walked.beside() + moment(row::kv_cache, reading + made.states) + logits);
   t.look_beside(phase::generate, -1, model + moment(row::gathered_parameters, walked.copies) + all_keys + moment(row::temporaries, made.growing) + logits);
   t.look_beside(phase::generate, -1, model + at_head + all_keys + logits);
   // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.
