@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/engine/eager/pools.hpp>
-#include <headroom/engine/eager/rollout_host.hpp>
+#include <headroom/sharding/host.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
 
@@ -43,23 +43,11 @@ constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, cons
 }
 
 template <class Ranks>
-constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints, const host_bytes& other) {
-  const auto& j = *s.source;
-  auto h = host_of(s, st, checkpoints);
-  h.pinned += other.pinned;
-  h.plain += other.plain;
-  h.load += other.load;
-  h.nvme += other.nvme;
-  const bool spread = j.parallel.pipeline > 1 && properties_of(j.parallel.schedule).one_process;
-  const auto ranks = spread ? 1 : j.hardware.gpus_per_node;
-  const auto running = ranks * (h.pinned + h.plain);
-  const auto loading = ranks * h.load;
-  r.host.per_node = max(running, loading);
-  r.host.at = loading > running ? phase::load : phase::step;
-  r.host.pinned_per_node = ranks * h.pinned;
-  r.host.capacity = j.hardware.host_memory;
-  r.nvme_per_node = ranks * h.nvme;
-  r.nvme_capacity = j.hardware.nvme;
+constexpr void finish_host(basic_report<Ranks>& r, const cluster& c, const host_bytes& node) {
+  const auto running = node.pinned + node.plain;
+  r.host = {max(running, node.load), node.pinned, node.load > running ? phase::load : phase::step, c.host_memory};
+  r.nvme_per_node = node.nvme;
+  r.nvme_capacity = c.nvme;
 }
 
 }  // namespace headroom::detail

@@ -27,6 +27,7 @@ struct walked_kind {
   bytes checkpoints{0};  ///< on the host
   host_bytes other{};    ///< of the models that run beside
   const other_models* beside{};  ///< them, or none
+  node_hosts* nodes{};
   std::size_t kind;      ///< of GPU
 
   template <class Layers>
@@ -49,6 +50,18 @@ struct walked_kind {
   std::int64_t first_{0}, end_{0};  // of this kind's ranks
 };
 
+/// One process runs all GPUs of the job.
+constexpr bool one_process(const job& j) { return j.parallel.pipeline > 1 && properties_of(j.parallel.schedule).one_process; }
+
+/// Host memory of the ranks that were walked last.
+[[gnu::noinline]] constexpr void add_to_nodes(walked_kind& k, std::int64_t ranks) {
+  auto h = host_of(k.job, k.states, k.checkpoints);
+  add_host(h, k.other);
+  k.nodes->add(ranks, h);
+  k.checkpoints = bytes{0};
+  k.other = {};
+}
+
 // Each of the following fills in `add()`, a new rank_report, for every pipeline stage that has ranks on a kind of GPU. They are not inlined,
 // so that their frames do not lie in one.
 
@@ -59,29 +72,30 @@ template <class Add>
 
 /// A stage of Megatron's layers.
 template <class Add>
-constexpr void add_stage(const Add& add, const walked_kind& k, const divided_layers& layers, const routed_bytes& routed, const timeline& t, std::int64_t stage) {
+constexpr void add_stage(const Add& add, walked_kind& k, const divided_layers& layers, const routed_bytes& routed, const timeline& t, std::int64_t stage) {
   auto& rank = add();
   finish_rank(rank, k.job, t, k.ranks_of(stage), stage);
   rank.routed = routed_at_peak(k.job, layers, routed, rank);
   if (replays(*k.job.source)) rank.fragmentation = most_fragmentation(*k.job.source, k.list, rank);
+  add_to_nodes(k, k.ranks_of(stage));
 }
 /// All of them, by a walk of one's own: walk(stage) -> timeline.
 template <class Add, class Walk>
-constexpr void add_stages(const Add& add, const walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
+constexpr void add_stages(const Add& add, walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
   const auto routed = routed_of_layer(k.job);
   for (std::int64_t stage = 0; stage < stages; ++stage)
     if (k.ranks_of(stage) > 0) add_stage(add, k, layers, routed, walk(stage), stage);
 }
 
 template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_captured(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_captured(const Add& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
   const auto captured = walk_captured_layers(k.job);
   add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
 }
 
 /// Under Megatron-FSDP, which has one stage.
 template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_gathered(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_gathered(const Add& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
   const auto buffers = fsdp_layout_of(k.job, k.list);
   add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
 }
@@ -180,34 +194,37 @@ constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, c
 
 /// The ranks on one kind of GPU. Not inlined, so that its list of weights is not there yet while other models are walked.
 template <class Ranks, class Add, class Layers, class Order>
-[[gnu::noinline]] constexpr void add_kind(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, const other_models* beside, const Layers& layers, const Order& order) {
+[[gnu::noinline]] constexpr void add_kind(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, const other_models* beside, node_hosts& nodes, const Layers& layers, const Order& order) {
   walked_kind k(j, kind, layers);
   k.beside = beside;
+  k.nodes = &nodes;
   add_ranks(add, k, layers, order);
+  if (!j.framework.modules.megatron()) add_to_nodes(k, one_process(j) ? 1 : j.hardware.count(kind));  // whose stages have told
   r.assumptions |= k.job.assumptions;
   if (kind > 0) return;
   const auto& st = k.states;
-  finish_host(r, k.job, st, k.checkpoints, k.other);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
 }
 template <class Ranks, class Add, class Layers, class Order>
-[[gnu::noinline]] constexpr void add_kind_with_others(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
+[[gnu::noinline]] constexpr void add_kind_with_others(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, node_hosts& nodes, const Layers& layers, const Order& order) {
   check_walk(j);
   const auto beside = walk_others(j, kind, layers);
-  add_kind(r, add, j, kind, &beside, layers, order);
+  add_kind(r, add, j, kind, &beside, nodes, layers, order);
 }
 
 /// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
 template <class Ranks, class Add, class Layers, class Order>
 constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
   auto& a = r.assumptions;
+  node_hosts nodes(one_process(j) ? 1 : j.hardware.gpus_per_node);
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
     if (has_other_models(j) && !j.framework.modules.megatron()) [[unlikely]] {  // Megatron's stages have theirs beside them
-      add_kind_with_others(r, add, j, kind, layers, order);
+      add_kind_with_others(r, add, j, kind, nodes, layers, order);
       continue;
     }
-    add_kind(r, add, j, kind, nullptr, layers, order);
+    add_kind(r, add, j, kind, nullptr, nodes, layers, order);
   }
+  finish_host(r, j.hardware, nodes.most());
   if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
     if (j.hardware.accelerator(kind).unified && j.hardware.taken == bytes{0}) a.add(assumption::unified_memory);

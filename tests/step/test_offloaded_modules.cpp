@@ -6,6 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+#include <utility>
+
 namespace test_offloaded_modules {
 
 using namespace headroom;
@@ -62,6 +65,67 @@ TEST_CASE("probabilities come back twice") {
   const auto layer = 4 * x + 2 * 2 * scores;
   const auto r = estimate(j);
   CHECK(r.host.pinned_per_node.count() == 4 * 2 * layer - layer);  // the fourth runs before that; the first's last layer stays
+}
+
+// Stages 0 to 3 move 4, 3, 2 and 1 micro-batches of their 2 layers, but for one layer each: 7, 5, 3 and 1. Stages lie on ranks in a row.
+TEST_CASE("a node has what its ranks have, of which stages they may be") {
+  const auto layers_of = [](std::int64_t nodes, std::int64_t gpus, std::int64_t data, std::int64_t last_on_a100 = 0) {
+    auto j = gpt(8, 4);
+    j.hardware.nodes = nodes, j.hardware.gpus_per_node = gpus;
+    j.parallel.data = data;
+    j.attention = attention::eager;
+    j.offload.activations = place::on_cpu;
+    j.framework.checkpointing.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
+    if (last_on_a100 > 0) j.hardware.others.add({gpus::a100_sxm_80gb, last_on_a100});
+    const auto r = estimate(j);
+    const auto layer = 4 * x + 2 * 2 * scores;
+    CHECK(r.host.per_node.count() >= r.host.pinned_per_node.count());
+    CHECK(r.host.pinned_per_node.count() % layer == 0);
+    return r.host.pinned_per_node.count() / layer;
+  };
+  CHECK(layers_of(4, 1, 1) == 7);
+  CHECK(layers_of(2, 2, 1) == 7 + 5);
+  CHECK(layers_of(1, 4, 1) == 7 + 5 + 3 + 1);
+  CHECK(layers_of(1, 4, 1, 2) == 7 + 5 + 3 + 1);
+  CHECK(layers_of(3, 4, 3) == 3 * 7 + 5);
+  CHECK(layers_of(2, 6, 3) == 3 * 7 + 3 * 5);
+  CHECK(layers_of(1, 12, 3) == 3 * (7 + 5 + 3 + 1));
+  CHECK(layers_of(3, 8, 6) == 6 * 7 + 2 * 5);
+  CHECK(layers_of(4, 8, 8) == 8 * 7);
+}
+
+TEST_CASE("the fullest node of any order of ranks") {
+  const auto of = [](std::int64_t gpus, std::initializer_list<std::pair<std::int64_t, std::int64_t>> ranks) {
+    node_hosts nodes(gpus);
+    for (const auto& [count, each] : ranks) nodes.add(count, {.pinned = bytes{each}, .plain = bytes{2 * each}, .load = bytes{1}, .nvme = bytes{5}});
+    CHECK(nodes.most().plain == 2 * nodes.most().pinned);
+    return nodes.most().pinned.count();
+  };
+  CHECK(of(4, {{6, 1}, {2, 5}}) == 2 * 1 + 2 * 5);
+  CHECK(of(4, {{4'000'002, 1}, {2, 5}}) == 2 * 1 + 2 * 5);
+  CHECK(of(4, {{1, 1}, {2, 9}, {6, 2}, {3, 8}}) == 1 * 2 + 3 * 8);
+  CHECK(of(1, {{3, 7}, {2, 9}, {1, 8}}) == 9);
+  node_hosts loads(2);
+  loads.add(2, {.plain = bytes{3}, .load = bytes{4}, .nvme = bytes{1}});
+  loads.add(1, {.plain = bytes{1}, .load = bytes{1}, .nvme = bytes{2}});
+  loads.add(1, {.plain = bytes{5}, .load = bytes{1}, .nvme = bytes{2}});
+  CHECK(loads.most().load.count() == 8);
+  CHECK(loads.most().nvme.count() == 4);
+}
+
+// The optimizer on the host: two moments of 4 bytes of every parameter, each on one stage; masters and gradients pinned.
+TEST_CASE("stages of a node share an optimizer that updates there") {
+  auto j = gpt(8, 4);
+  j.hardware.nodes = 1, j.hardware.gpus_per_node = 4;
+  j.model.tied = false, j.model.vocab = 65'536;
+  j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer};
+  j.offload.optimizer = place::on_cpu;
+  // Tables of 2^26 elements and 2^20 positions; of a layer 12 h² and two norms; a last norm. Nothing else.
+  constexpr std::int64_t all = 2 * 65'536 * h + s * h + 8 * (12 * h * h + 4 * h) + 2 * h;
+  const auto r = estimate(j).host;
+  CHECK((r.per_node - r.pinned_per_node).count() == 8 * all);
+  CHECK(r.pinned_per_node.count() >= 2 * 4 * all);
+  CHECK(r.pinned_per_node.count() < 2 * 4 * all * 21 / 20);
 }
 
 // Latent attention (core/transformer/multi_latent_attention.py): the kernel reads 8 heads of 128 + 64 features of q and k and 128 of v, and

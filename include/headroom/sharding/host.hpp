@@ -16,6 +16,43 @@ struct host_bytes {
   bytes nvme{};      ///< of one rank
 };
 
+/// `ranks` more that have each what `more` says.
+constexpr void add_host(host_bytes& h, const host_bytes& more, std::int64_t ranks = 1) {
+  h.pinned += ranks * more.pinned;
+  h.plain += ranks * more.plain;
+  h.load += ranks * more.load;
+  h.nvme += ranks * more.nvme;
+}
+
+/// Nodes of `gpus` ranks each, of which it is told in their order: pipeline stages are outermost, so a node has ranks in a row, of one stage or of several.
+class node_hosts {
+ public:
+  constexpr explicit node_hosts(std::int64_t gpus) : gpus_(gpus), left_(gpus) {}
+  /// The next `ranks` have `each`.
+  constexpr void add(std::int64_t ranks, const host_bytes& each) {
+    while (ranks > 0) {
+      if (left_ == gpus_ && ranks > gpus_) ranks = gpus_ + ranks % gpus_;  // nodes that are alike
+      const auto here = ranks < left_ ? ranks : left_;
+      add_host(node_, each, here);
+      ranks -= here;
+      left_ -= here;
+      if (left_ > 0) return;
+      const auto nvme = max(node_.nvme, most_.nvme);
+      if (tallest(most_) < tallest(node_)) most_ = node_;
+      most_.nvme = nvme;
+      node_ = {};
+      left_ = gpus_;
+    }
+  }
+  /// All that the ranks of the fullest node have there.
+  [[nodiscard]] constexpr const host_bytes& most() const { return most_; }
+
+ private:
+  static constexpr bytes tallest(const host_bytes& h) { return max(h.pinned + h.plain, h.load); }
+  std::int64_t gpus_, left_;
+  host_bytes node_{}, most_{};
+};
+
 namespace detail {
 
 /// A pinned allocation as the caching host allocator makes it; DeepSpeed and FSDP allocate each flat buffer separately.

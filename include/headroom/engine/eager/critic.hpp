@@ -60,13 +60,6 @@ template <class Layers>
   if (moves.has(trainer_part::weights)) r.critic.forward += moved_away(s, st, stays, true, false).total;
 }
 
-constexpr void add_host(host_bytes& h, const host_bytes more) {
-  h.pinned += more.pinned;
-  h.plain += more.plain;
-  h.load += more.load;
-  h.nvme += more.nvme;
-}
-
 /// All that stands beside the model that trains. A reward model that is the trained one with other adapters has no more than these.
 template <class Layers>
 [[gnu::noinline]] constexpr other_models walk_others(const job& j, std::size_t kind, const Layers& layers) {

@@ -187,20 +187,16 @@ constexpr void add_optimizer_host(host_bytes& h, const settled_job& s, const inv
 /// memory, buffer by buffer, the optimizer's states as they are.
 constexpr void add_stage_host(host_bytes& h, const settled_job& s, const inventory& list, const stage_weights& w, const stage_reference& other, const moment& resident) {
   const auto& r = s.source->rollout;
-  host_bytes here;
-  add_optimizer_host(here, s, list, w);
-  if (other.waits) here.plain += other.weights;
-  if (reference_of(*s.source) == reference_way::swapped) here.plain += 2 * share(w.dense + w.experts, s.precision.parameters.width());  // and the policy's, for its time
+  add_optimizer_host(h, s, list, w);
+  if (other.waits) h.plain += other.weights;
+  if (reference_of(*s.source) == reference_way::swapped) h.plain += 2 * share(w.dense + w.experts, s.precision.parameters.width());  // and the policy's, for its time
   if (r.shares_gpus()) {
     const auto moved = moved_of_stage(s, resident);
     // ms-swift pins what its buffers hold, and moves frozen weights and the reference as they are.
     const bool frozen = s.source->adapter.active() && s.source->objective.code != method_code::verl;
-    here.pinned += pinned(frozen ? moved.parameters.rows[row::adapters] : moved.parameters.total) + (r.sleep == 1 ? engine_backup(s.model, list, r) : bytes{0});
-    here.plain += moved.optimizer.total + moved.others.total + (frozen ? moved.parameters.rows[row::model_parameters] : bytes{0});
+    h.pinned += pinned(frozen ? moved.parameters.rows[row::adapters] : moved.parameters.total) + (r.sleep == 1 ? engine_backup(s.model, list, r) : bytes{0});
+    h.plain += moved.optimizer.total + moved.others.total + (frozen ? moved.parameters.rows[row::model_parameters] : bytes{0});
   }
-  // Of the ranks of a node, which may be of several stages, those of the stage that has most.
-  h.pinned = max(h.pinned, here.pinned);
-  h.plain = max(h.plain, here.plain);
 }
 
 }  // namespace headroom::detail
