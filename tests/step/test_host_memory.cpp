@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace test_host_memory {
 
@@ -36,16 +37,67 @@ void check(const job& j, std::int64_t pins, std::int64_t plain, std::int64_t loa
 
 }  // namespace
 
-// A rank's parts in fp32 (the copy and its gradients) and bf16, pinned; two moments; with several micro-batches a place for their sum; a tensor that comes back.
+namespace {
+
+/// What the ranks of the fullest of `nodes` hold to add up micro-batches' gradients, with the vector of all that trains cut tensor by tensor: of every
+/// tensor that a rank has any part of a buffer in bf16, as long as the tensor.
+std::int64_t buffers_by_hand(std::int64_t nodes, bool pins) {
+  std::vector<std::int64_t> tensors{vocab * h};
+  for (std::int64_t i = 0; i < layers; ++i)
+    for (const auto n : {h * h, h * h, h * h, h * h, h * f, h * f, h * f, h, h}) tensors.push_back(n);
+  tensors.push_back(h);
+  tensors.push_back(vocab * h);
+  std::vector<std::int64_t> of_node(static_cast<std::size_t>(nodes));
+  std::int64_t at = 0;
+  for (const auto n : tensors) {
+    for (auto rank = at / part; rank <= (at + n - 1) / part; ++rank) of_node[static_cast<std::size_t>(rank * nodes / ranks)] += pins ? pinned(2 * n) : 2 * n;
+    at += n;
+  }
+  CHECK(at == all);
+  return *std::max_element(of_node.begin(), of_node.end());
+}
+
+}  // namespace
+
+// async_accumulate_grad_in_cpu_via_gpu: tensors that several ranks share are there as often; what is pinned is rounded up tensor by tensor.
+TEST_CASE("ZeRO 1 and 2: micro-batches' gradients are added up in whole tensors") {
+  for (const std::int64_t stage : {1, 2})
+    for (const std::int64_t nodes : {1, 2, 4, 8})
+      for (const bool pins : {true, false}) {
+        auto j = llama(frameworks::deepspeed, zero(stage), place::on_cpu, place::on_gpu);
+        j.hardware.nodes = nodes, j.hardware.gpus_per_node = ranks / nodes;
+        j.offload.pin_memory = pins;
+        const auto one = estimate(j).host;
+        j.batch.accumulation = 4;
+        const auto many = estimate(j).host;
+        const auto by_hand = buffers_by_hand(nodes, pins);
+        CHECK(many.per_node.count() - one.per_node.count() == by_hand);
+        CHECK(many.pinned_per_node.count() - one.pinned_per_node.count() == (pins ? by_hand : 0));
+      }
+  // The eighth of all that trains has a part of the embedding alone: the buffer is as large as that, four times the share.
+  CHECK(buffers_by_hand(8, true) >= 2 * vocab * h);
+  CHECK(part < vocab * h);
+}
+
+// Of LoRA's matrices alone: per layer seven of each kind, rank 8; the base keeps nothing there.
+TEST_CASE("ZeRO 2: adapters' gradients are added up, too") {
+  auto j = llama(frameworks::deepspeed, zero(2), place::on_cpu, place::on_gpu);
+  j.hardware.gpus_per_node = 1;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  const auto one = estimate(j).host.pinned_per_node;
+  j.batch.accumulation = 2;
+  const auto width = settle(j).layer.adapter_width;
+  CHECK((estimate(j).host.pinned_per_node - one).count() == layers * width * 8 * (4 * 2 * h + 3 * (h + pinned(f))));
+}
+
+// A rank's parts in fp32 (the copy and its gradients) and bf16, pinned; two moments; a tensor that comes back.
 TEST_CASE("ZeRO 1 and 2: the update on the processor") {
   for (const std::int64_t stage : {1, 2}) {
     auto j = llama(frameworks::deepspeed, zero(stage), place::on_cpu, place::on_gpu);
     const auto table = 2 * vocab * h;
     check(j, 2 * pinned(4 * part) + pinned(2 * part) + pinned(table), 8 * part, 2 * all);
-    j.batch.accumulation = 4;
-    check(j, 2 * pinned(4 * part) + pinned(2 * part) + pinned(table), 8 * part + 2 * part, 2 * all);
     j.offload.pin_memory = false;
-    check(j, 0, (4 + 4 + 2 + 8 + 2) * part + table, 2 * all);
+    check(j, 0, (4 + 4 + 2 + 8) * part + table, 2 * all);
   }
 }
 

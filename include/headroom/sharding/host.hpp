@@ -81,7 +81,7 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
       pin(h, master, o.pin_memory);
       pin(h, gradients, o.pin_memory);
       pin(h, low, o.pin_memory);
-      if (j.batch.accumulation > 1) h.plain += share(st.trained, p.gradients.width(), d);  // async_accumulate buffers
+      (o.pin_memory ? h.pinned : h.plain) += st.accumulated;
       pin(h, share(st.largest_to_train, p.parameters.width()), o.pin_memory);  // temp_grad_buffer_for_cpu_offload
     } else {
       h.plain += master;  // an unpinned clone

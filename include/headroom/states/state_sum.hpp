@@ -40,6 +40,7 @@ struct state_bytes {
   parameters largest_adapter{};    ///< the largest matrix of an adapter
   parameters largest_to_train{};   ///< the largest tensor that trains
   bytes frozen_extra{};            ///< metadata of quantised weights, where it does not go where they go
+  bytes accumulated{};             ///< of buffers in host memory to which micro-batches' gradients are added: accumulated_on_host.hpp
   bytes pinned{};                  ///< of shards in host memory and of their gradients, each tensor rounded up as the caching host allocator does
 };
 

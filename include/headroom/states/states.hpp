@@ -6,6 +6,7 @@
 
 #include <headroom/block/experts.hpp>
 #include <headroom/model/inventory.hpp>
+#include <headroom/states/accumulated_on_host.hpp>
 #include <headroom/states/adapted_weight.hpp>
 #include <headroom/states/kept_weights.hpp>
 #include <headroom/states/state_sum.hpp>
@@ -140,6 +141,8 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   }
   if (adapts_tied_head(s)) adapt(detail::tied_head(s), 1);
   sum.finish();
+  if (detail::accumulates_on_host(j)) [[unlikely]]
+    sum.r.accumulated = detail::accumulated_by_rank(s, list, sum.r.trained, [&](const weight& w) { return detail::trained_copies(j, outside, w, w.copies()); });
   sum.r.unit += units.largest();
   if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)
     sum.r.unit = sum.r.side / side_layers;
