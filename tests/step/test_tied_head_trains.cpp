@@ -42,11 +42,16 @@ TEST_CASE("who names the embedding trains the head") {
   CHECK(estimate(one).ranks[0][phase::step].count() == estimate(apart).ranks[0][phase::step].count() - table);
 }
 
+namespace {
+
+std::string why(const job& j) {
+  const auto o = objection_to(j);
+  return o ? std::string{o.in_words().what()} : std::string{};
+}
+
+}  // namespace
+
 TEST_CASE("a tied head that is named alone is refused") {
-  const auto why = [](const job& j) {
-    const auto o = objection_to(j);
-    return o ? std::string{o.in_words().what()} : std::string{};
-  };
   CHECK(why(llama(true, {{.modules = {module::head}}})).find("a tied head trains as embed_tokens, which trainable.modules must name, too") != std::string::npos);
   CHECK(why(llama(true, {{.modules = {module::norm}}, {.modules = {module::head, module::norm}}})).find("embed_tokens") != std::string::npos);
   CHECK(why(llama(true, {{.modules = {module::head, module::embedding}}})).empty());
@@ -57,6 +62,36 @@ TEST_CASE("a tied head that is named alone is refused") {
   auto litgpt = llama(true, {{.modules = {module::head}}});
   litgpt.framework = frameworks::litgpt_202410;
   CHECK(why(litgpt).find("embed_tokens") == std::string::npos);
+}
+
+TEST_CASE("selections of modules are read together") {
+  CHECK(why(llama(true, {{.modules = {module::embedding}}, {.modules = {module::head}}})).empty());
+  CHECK(why(llama(true, {{.modules = {module::head}}, {.modules = {module::embedding}}})).empty());
+  CHECK(states(llama(true, {{.modules = {module::head}}, {.modules = {module::embedding}}})).trained.count() == vocab * hidden);
+  CHECK(why(llama(true, {{.modules = {module::head}}, {.modules = {module::norm}}})).find("embed_tokens") != std::string::npos);
+}
+
+// transformers AutoModelForSequenceClassification: `score` is a matrix of its own, labels x hidden, whatever the base ties.
+TEST_CASE("a score beside a tied embedding trains by itself") {
+  for (const auto objective : {objective_kind::reward, objective_kind::classification}) {
+    auto j = llama(true, {{.modules = {module::head}}});
+    j.framework = frameworks::hf_trainer;
+    j.hardware.gpu = gpus::h100_sxm_80gb;
+    j.objective.kind = objective;
+    CHECK(why(j).empty());
+    CHECK(states(j).trained.count() == hidden);
+    j.trainable = {{.modules = {module::embedding}}};
+    CHECK(states(j).trained.count() == vocab * hidden);
+    j.trainable = {{.modules = {module::embedding}}, {.modules = {module::head}}};
+    CHECK(states(j).trained.count() == (vocab + 1) * hidden);
+  }
+}
+
+TEST_CASE("Megatron says first that partly frozen models are not modelled there") {
+  auto j = llama(true, {{.modules = {module::head}}});
+  j.hardware.gpu = gpus::h100_sxm_80gb;
+  j.framework = frameworks::megatron;
+  CHECK(why(j).find("partly frozen models are not modelled for megatron") != std::string::npos);
 }
 
 }  // namespace test_tied_head_trains

@@ -8,6 +8,7 @@
 #include <headroom/settle/check_loss.hpp>
 #include <headroom/settle/check_objective.hpp>
 #include <headroom/settle/check_rollout.hpp>
+#include <headroom/settle/layer.hpp>
 
 namespace headroom {
 
@@ -175,10 +176,10 @@ constexpr objection check_recipe(const job& j, const No& no) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer < 0 ? s.first_layer != 0 : s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers)
       return no("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
-    // torch's named_parameters() lists a parameter once: programs that go by names find it as the embedding's, and train nothing for the head's.
-    if (j.model.tied && !j.framework.loading.unties_embeddings && !s.modules.empty() && s.modules.has(module::head) && !s.modules.has(module::embedding) && !j.adapter.active())
-      return no("headroom: a tied head trains as embed_tokens, which trainable.modules must name, too, or leave lm_head out; model", j.model.label);
   }
+  // torch's named_parameters() lists a parameter once: programs that go by names find it as the embedding's, and train nothing for the head's.
+  if (const auto named = named_modules(j, -1); j.framework.modules.eager() && !j.adapter.active() && named.has(module::head) && !named.has(module::embedding) && ties_head(j))
+    return no("headroom: a tied head trains as embed_tokens, which trainable.modules must name, too, or leave lm_head out; model", j.model.label);
   return {};
 }
 

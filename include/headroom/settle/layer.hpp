@@ -7,25 +7,35 @@
 
 namespace headroom {
 
-/// Modules that train in layer `layer` (-1: outside the stack). A table that is the head's matrix, too, is one parameter (transformers modeling_utils.py
-/// tie_weights): who names the embedding trains both.
-constexpr module_set trained_modules(const job& j, std::int64_t layer) {
+/// Modules that the job names for layer `layer` (-1: outside the stack), in any of its selections.
+constexpr module_set named_modules(const job& j, std::int64_t layer) {
   module_set all;
   all.bits = (std::uint32_t{1} << module_count) - 1;
   if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
-  module_set r;
+  module_set r = j.adapter.modules_to_save;
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
     r |= s.modules.empty() ? all : s.modules;
   }
-  if (j.model.tied && r.has(module::embedding)) r.bits |= module_set::bit(module::head);
-  r |= j.adapter.modules_to_save;
   return r;
 }
 
 /// Whether the head that trains is PEFT's copy of the embedding's matrix, and a matrix of its own from then on (peft utils/other.py ModulesToSaveWrapper).
 constexpr bool copies_tied_head(const job& j) { return j.model.tied && j.adapter.active() && j.adapter.modules_to_save.has(module::head); }
+
+/// Whether the head is the embedding's matrix as the model trains: a framework may give it one of its own, and an objective has a score in its place.
+constexpr bool ties_head(const job& j) {
+  return j.model.tied && !j.framework.loading.unties_embeddings && !copies_tied_head(j) && (traits_of(j.objective.kind).vocabulary || keeps_language_head(j.objective));
+}
+
+/// Modules that train in layer `layer` (-1: outside the stack). A table that is the head's matrix, too, is one parameter (transformers modeling_utils.py
+/// tie_weights): who names the embedding trains both.
+constexpr module_set trained_modules(const job& j, std::int64_t layer) {
+  auto r = named_modules(j, layer);
+  if (r.has(module::embedding) && ties_head(j)) r.bits |= module_set::bit(module::head);
+  return r;
+}
 
 /// Whether a head that is the embedding's matrix has an adapter: PEFT warns, and puts a layer of its own around lm_head, whose A and B train beside the
 /// matrix that both share (peft tuners/tuners_utils.py inject_adapter, tied_target_modules; LoraConfig.ensure_weight_tying is false unless it is said).
