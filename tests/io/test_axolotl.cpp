@@ -268,7 +268,7 @@ TEST_CASE("experts as transformers 5 keeps them") {
   CHECK(yaml(sparse + "trust_remote_code: true\n") == all);  // its checkpoint brings no code
   CHECK(holds(why("base_model: deepseek-ai/DeepSeek-V2-Lite\nmicro_batch_size: 2\nflash_attention: true\ntrust_remote_code: true\n"), "by code of its checkpoint's own"));
   CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, w1]\n"), "axo.yaml:6"));
-  CHECK(yaml(sparse + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n").adapter.rest_experts == formats::fp32);
+  CHECK(yaml(sparse + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n").adapter.rest_experts == formats::tf32);
 }
 
 TEST_CASE("samples grouped by length, and where they are not") {

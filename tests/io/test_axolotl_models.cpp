@@ -38,7 +38,7 @@ TEST_CASE("a fine-tune that has its model's shape") {
 
 TEST_CASE("experts that nothing quantises become fp32 beside a quantised base") {
   const auto j = yaml("base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\ntf32: true\n");
-  CHECK(j.adapter.rest_experts == formats::fp32);
+  CHECK(j.adapter.rest_experts == formats::tf32);
   CHECK(j.adapter.base_skips == module_set{module::experts_gate, module::experts_up, module::experts_down, module::head});
   // 24 layers: 60 experts of three matrices of 1,408 x 2,048 at four bytes; attention's four matrices and a shared expert of 5,632 in NF4 with double
   // quantisation; two tables of 151,936 rows, routers, norms and biases in bf16.
@@ -46,7 +46,16 @@ TEST_CASE("experts that nothing quantises become fp32 beside a quantised base") 
   CHECK(weights > 51'714'000'000);
   CHECK(weights < 51'718'000'000);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(job_of({{"axo.yaml", "base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\n"}}, {}).assumed_defaults == j.assumed_defaults + 1);  // whose products run in TF32 or not
+  // utils/schemas/config.py: tf32 is "auto" where nothing is said.
+  const std::string qwen = "base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nlora_r: 8\nlora_target_linear: true\n", four = "adapter: qlora\nload_in_4bit: true\n";
+  CHECK(yaml(qwen + four) == j);
+  CHECK(yaml(qwen + four + "tf32: auto\n") == j);
+  CHECK(yaml(qwen + four + "tf32: false\n").adapter.rest_experts == formats::fp32);
+  const std::string eight = "adapter: lora\nload_in_8bit: true\nquantize_moe_experts: true\n";  // bytes are made fp32
+  CHECK(yaml(qwen + eight).adapter.rest_experts == formats::tf32);
+  CHECK(yaml(qwen + eight + "tf32: false\n").adapter.rest_experts == formats::fp32);
+  CHECK(states(yaml(qwen + eight)).gpu == states(yaml(qwen + eight + "tf32: false\n")).gpu);
+  CHECK_FALSE(yaml(qwen + four + "quantize_moe_experts: true\n").adapter.rest_experts.set());
 
   const std::string mixtral = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\ndeepspeed: zero2.json\n";
   const std::vector<imported::text> files{{"axo.yaml", mixtral}, {"zero2.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"}};
@@ -60,7 +69,7 @@ TEST_CASE("what adapters find beside LFM 2's convolutions") {
   const auto j = yaml(lfm + "lora_target_modules: 'model.layers.[\\d]+.(mlp|cross_attn|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
   CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj});  // its attention ends in out_proj, and its MLPs are w1, w2 and w3
   CHECK(j.adapter.base == formats::int8);
-  CHECK(j.adapter.rest_experts == formats::fp32);
+  CHECK(j.adapter.rest_experts == formats::tf32);
   const auto weights = states(j).gpu[row::model_parameters].count();
   CHECK(weights > 22L * 32 * 3 * 2048 * 1792 * 4 + 65'536L * 2048 * 2);
   CHECK(weights < 22L * 32 * 3 * 2048 * 1792 * 4 + 65'536L * 2048 * 2 + 470'000'000);  // 455 million more, a byte each

@@ -320,7 +320,7 @@ TEST_CASE("experts that axolotl quantises as they are loaded") {
   CHECK(weights < 99'656'663'040 / 2 + 10'000'000'000);
 
   const std::string sparse = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n", four = "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n" + off;
-  CHECK(yaml(sparse + four).adapter.rest_experts == formats::fp32);
+  CHECK(yaml(sparse + four).adapter.rest_experts == formats::tf32);
   CHECK(yaml(sparse + four + "quantize_moe_experts: true\n").adapter.base_also.has(module::experts_up));
   CHECK(yaml(sparse + "adapter: lora\nload_in_8bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\nquantize_moe_experts: true\n").adapter.base == formats::int8);
   // Under FSDP nothing is made fp32, and the experts stay as they were loaded.

@@ -215,4 +215,47 @@ TEST_CASE("experts that are parameters, in eight bits, and in fp32 beside a quan
   CHECK(why(dense).find("adapter.rest_experts is the format") != std::string::npos);
 }
 
+TEST_CASE("how fast experts are multiplied beside a quantised base") {
+  constexpr module_set experts{module::experts_gate, module::experts_up, module::experts_down};
+  auto j = qlora(models::qwen3_30b_a3b);
+  j.adapter.base_skips |= experts;
+  j.recompute = recompute::none;
+  j.batch.sequence = 2048;  // 128 rows of an expert: whole tiles
+  const auto with = [&](const number_format& rest) {
+    j.adapter.rest_experts = rest;
+    return cost(j).matmul.value;
+  };
+  // A frozen expert's product runs forward once and backward once: 48 layers, 8 experts of 2,048 tokens, three matrices of 768 x 2,048.
+  constexpr double work = 2.0 * 2 * 48 * 8 * 2048 * 3 * 768 * 2048;
+  const auto fp32_apart = [&](const gpu& g, double fp32) {
+    j.hardware.gpu = g;
+    const double rate = machine_of(j.hardware, g, rates_of(g), formats::bf16, 0.5).matmul_16, half = with(formats::bf16), wide = with(formats::fp32), tf32 = with(formats::tf32);
+    CHECK(wide - half == doctest::Approx(work / (0.8 * fp32) - work / rate).epsilon(0.001));
+    return (tf32 - half) * rate / work;
+  };
+  CHECK(fp32_apart(gpus::h100_sxm_80gb, 67e12) == doctest::Approx(1).epsilon(0.001));  // half the rate of 16 bits
+  j.adapter.base = formats::nf4_double;
+  j.hardware.gpu = gpus::mi300x_192gb;  // no TF32 of torch's there
+  CHECK(with(formats::tf32) == with(formats::fp32));
+
+  // Four bits become bf16, whatever the parameters' format is: no product is in fp32.
+  auto packs = qlora(models::qwen3_30b_a3b);
+  packs.adapter.base_also = experts;
+  packs.precision.parameters = formats::fp32;
+  const double fp32 = cost(packs).matmul.value;
+  packs.precision.parameters = formats::bf16;
+  CHECK(fp32 == cost(packs).matmul.value);
+  // Bytes become fp32.
+  packs.adapter.base = formats::int8;
+  CHECK(cost(packs).matmul.value > 2 * fp32);
+  const double plain = cost(packs).matmul.value;
+  packs.adapter.rest_experts = formats::fp32;
+  CHECK(cost(packs).matmul.value == plain);
+  packs.adapter.rest_experts = formats::tf32;
+  CHECK(cost(packs).matmul.value < plain / 2);
+  CHECK(weights(packs) == weights([&] { auto k = packs; k.adapter.rest_experts = {}; return k; }()));
+  packs.adapter.rest_experts = formats::bf16;
+  CHECK(why(packs).find("adapter.rest_experts is the format") != std::string::npos);
+}
+
 }  // namespace test_beside_text

@@ -16,8 +16,10 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
   const auto& a = j.adapter;
   const auto& left = a.rest_experts;
   const bool parameters = m.sparse() && j.framework.experts.joins_gate();
-  if (left.set() && (!parameters || !a.base.quantised() || (a.base_skips.bits & all.bits) != all.bits || left.quantised() || left.bits < 16))
-    return no("headroom: adapter.rest_experts is the format, of 16 or 32 bits, of routed experts that are parameters, as since transformers 5, and that a quantised base leaves (adapter.base_skips); bits", left.bits);
+  const bool made = (a.base_also.bits & all.bits) == all.bits && a.base.row_bits != 0 && left.bits == 32;
+  if (left.set() && (!parameters || !a.base.quantised() || ((a.base_skips.bits & all.bits) != all.bits && !made) || left.quantised() || left.bits < 16))
+    return no("headroom: adapter.rest_experts is the format, of 16 or 32 bits, of routed experts that are parameters, as since transformers 5, and that a quantised base leaves (adapter.base_skips), or in which "
+              "bytes of int8 are multiplied: fp32 or tf32; bits", left.bits);
   if (!parameters) return {};
   const auto halves = [&](const module_set& s) { return m.mlp == mlp_kind::gated && s.has(module::experts_gate) != s.has(module::experts_up); };
   if (a.active() && (a.targets.bits & all.bits) != 0)

@@ -22,6 +22,9 @@ constexpr double routed_pairs(const scene& s) {
   return product(s.tokens, s.model->experts.active);
 }
 
+/// Whether routed experts beside a quantised base are multiplied in fp32, as they lie there or are made.
+constexpr bool wide_experts(const scene& s) { return s.base.quantised() && s.habits->experts.joins_gate() && s.expert_width > s.width; }
+
 /// The linear layers that `choose(weight)` picks, of one layer of the stack or outside it.
 template <class Choose>
 constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory& list, const Choose& choose) {
@@ -36,7 +39,7 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const double trains = w.layers.count > 0 && share > 0 ? share / c.flow : share;  // of the layers that backward comes by: see layer_seconds
     const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(rows), l.width) && aligned(static_cast<std::int64_t>(columns), l.width);
     double rate = w.role == module::head || w.role == module::router ? c.on.matmul_16 : c.on.matmul;
-    if (w.expert && l.base.quantised() && l.habits->experts.joins_gate() && l.expert_width > l.width) rate = c.on.matmul_16 / 2;  // fp32 as it lies there, in TF32
+    if (w.expert && wide_experts(l)) rate = rate_of_32_bits(*c.job->on, c.on, left_by_base(*c.job->source, c.job->precision, true));
     if (!fits_tensor_cores && rows > 64) rate = c.on.unaligned;
     const double copies = static_cast<double>(w.per_layer) / static_cast<double>(w.expert ? l.expert : 1);
     const double tokens = w.expert ? routed_pairs(l) / copies : static_cast<double>(w.split == split_axis::none ? l.stream_tokens() : l.tokens);

@@ -64,6 +64,13 @@ constexpr objection check_rates(const gpu& g, const No& no = {}) {
   return {};
 }
 
+/// Whether numbers of fp32 are multiplied on tensor cores, as far as those read them: half as fast as 16 bits (NVIDIA's data sheets, from Ampere on), and torch's
+/// choice where it is told so alone (torch.backends.cuda.matmul.allow_tf32 is false).
+constexpr bool multiplies_tf32(const gpu& g, const number_format& of) { return of == formats::tf32 && g.maker == vendor::nvidia && g.compute_capability >= 80; }
+
+/// FLOP/s of a multiplication of 32 bits, on a machine whose rate in 16 bits is known.
+constexpr double rate_of_32_bits(const gpu& g, const machine& m, const number_format& of) { return multiplies_tf32(g, of) ? m.matmul_16 / 2 : 0.8 * m.vector; }
+
 /// `flash`: what the job's fused attention kernel sustains of the peak.
 constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash,
                              fp8_scaling scaling = {}) {
@@ -87,9 +94,8 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
     m.peak *= gain;
     m.in_fp8 = true;
   } else if (compute.bits == 32) {
-    const bool tensor_cores = compute == formats::tf32 && g.maker == vendor::nvidia && g.compute_capability >= 80;
-    m.matmul = m.matmul_16 = tensor_cores ? m.matmul_16 / 2 : 0.8 * m.vector;
-    m.peak = tensor_cores ? peak_16 / 2 : m.vector;
+    m.matmul = m.matmul_16 = rate_of_32_bits(g, m, compute);
+    m.peak = multiplies_tf32(g, compute) ? peak_16 / 2 : m.vector;
   }
   // Rates of an A100 on another GPU: a kernel sustains no more of a peak than the best multiplication does, by what that does there (87 %).
   if (!has_calibrated_rates(g) && best < 0.87 * peak_16) peak_16 = best / 0.87;

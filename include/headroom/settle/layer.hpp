@@ -202,9 +202,8 @@ constexpr void settle_adapter(settled_job& r) {
     packed |= j.adapter.base_also;
     packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
     s.quantised = packed;
-    // Bytes are made fp32 (axolotl monkeypatch/moe_quant.py, Bnb8bitParametrization; bitsandbytes int8_vectorwise_dequant).
-    const bool left = !packed.has(module::experts_up);
-    if (left || s.base.bits == 8) s.expert_width = left ? left_by_base(j, r.precision, true).width() : 4;
+    // Four bits are made what layers compute in, and bytes fp32 (axolotl monkeypatch/moe_quant.py, Bnb8bitParametrization; bitsandbytes int8_vectorwise_dequant).
+    s.expert_width = !packed.has(module::experts_up) ? left_by_base(j, r.precision, true).width() : s.base.bits == 8 ? 4 : s.width;
   }
   if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
     if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);

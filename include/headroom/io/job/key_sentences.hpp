@@ -230,7 +230,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"adapter.dropout", "its probability"},
     {"adapter.base", "number format of the frozen weights; left out: as parameters"},
     {"adapter.rest", "number format of the frozen weights beside a quantised base; left out: as the framework leaves them"},
-    {"adapter.rest_experts", "number format of the routed experts that a quantised base leaves; left out: that of the rest"},
+    {"adapter.rest_experts", "number format of the routed experts that a quantised base leaves, or that bytes of int8 become to be multiplied: tf32 where torch may multiply fp32 so; left out: that of the rest"},
     {"adapter.base_skips", "linear layers that are not quantised"},
     {"adapter.base_also", "what is quantised beside the language model's linear layers: lm_head, vision, projector, or experts that are parameters and no layers"},
     {"adapter.modules_to_save", "modules of which a copy trains in full"},

@@ -26,7 +26,6 @@ class axolotl_experts {
     const auto* added = d.find({"adapter"});
     const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
     if (added != nullptr && added->contains("base")) base();
-    multiplies_in_fp32();
     if (added != nullptr && !beside_experts(added->value("targets", json_value("all-linear"))) && !targets(m)) a_->refused(v.has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
     if (const auto remote = v.all().find("trust_remote_code"); remote != v.all().end() && *remote == true && !without_code()) a_->refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
     if (!d.has({"environment", "transformers"})) d.say({"environment", "transformers"}, "5.14", a_->from->source);
@@ -103,27 +102,25 @@ class axolotl_experts {
     auto& d = *a_->d;
     const auto by = a_->v.has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit";
     const auto all = json_value::array({"experts_gate", "experts_up", "experts_down"});
-    if (quantises_) return d.say({"adapter", "base_also"}, all, a_->v.place("quantize_moe_experts"));
+    if (quantises_) {
+      d.say({"adapter", "base_also"}, all, a_->v.place("quantize_moe_experts"));
+      if (*d.find({"adapter", "base"}) == "int8") d.say({"adapter", "rest_experts"}, in_32_bits(), a_->v.place("quantize_moe_experts"));
+      return;
+    }
     auto skips = all;
     skips.push_back("lm_head");
     d.say({"adapter", "base_skips"}, skips, a_->v.place(by));
     // prepare_model_for_kbit_training makes them fp32, which DeepSpeed undoes (runtime/engine.py _configure_distributed_model, module.bfloat16()).
     if (a_->fsdp) return;
     if (a_->engine && a_->dtype != "bfloat16") a_->refused(by, "a quantised base beside experts that are not" + std::string{" is modelled under DeepSpeed in bf16 alone by this version"});
-    const std::string left = a_->engine ? "bf16" : "fp32";
+    const std::string left = a_->engine ? "bf16" : in_32_bits();
     d.say({"adapter", "rest_experts"}, left, a_->v.place(by));
-    d.notes.push_back(a_->v.place(by) + ": routed experts are parameters and no matrices in transformers 5.14: they are not quantised, and lie there in " + left + " (quantize_moe_experts quantises them)");
+    d.notes.push_back(a_->v.place(by) + ": routed experts are parameters and no matrices in transformers 5.14: they are not quantised, and lie there in " + (a_->engine ? "bf16" : "fp32") + " (quantize_moe_experts quantises them)");
   }
-  /// How fast products in fp32 are depends on torch's TF32, which the Trainer turns on where it is told to (training_args.py, tf32).
-  void multiplies_in_fp32() const {
-    auto& d = *a_->d;
-    const auto* base = d.find({"adapter", "base"});
-    const auto* left = d.find({"adapter", "rest_experts"});
-    const bool wide = left != nullptr ? *left == "fp32" : base != nullptr && *base == "int8" && quantises_;
-    if (!wide || a_->v.on("tf32")) return;
-    const std::string one = "experts are multiplied in fp32, and a step takes as long as with TF32 (tf32: true)";
-    d.notes.push_back(a_->from->source + ": " + one);
-    d.assumed.push_back(one);
+  /// How numbers of fp32 are multiplied: in TF32, from Ampere on, unless the file says otherwise (utils/schemas/config.py: tf32 is "auto"; utils/config/__init__.py).
+  [[nodiscard]] std::string in_32_bits() const {
+    const auto said = a_->v.all().find("tf32");
+    return said == a_->v.all().end() || *said == "auto" || (!said->is_null() && truth(*said, "tf32")) ? "tf32" : "fp32";
   }
   /// Every linear layer, where the router is none and there is no dense layer (transformers models/mixtral, qwen2_moe, qwen3_moe: their routers are
   /// classes with a parameter; gates of shared experts are linear layers).
