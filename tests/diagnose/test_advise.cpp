@@ -184,6 +184,24 @@ TEST_CASE("advice whose step reads other sequences says so") {
   CHECK(line() == std::pair{1.0, std::string{"hardware.nodes doubled; batch.accumulation 4"}});
 }
 
+// Megatron-LM core/pipeline_parallel/schedules.py: the number of micro-batches must be a multiple of the stages where these have several chunks.
+TEST_CASE("micro-batches that cannot be halved are kept") {
+  job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8}, .framework = frameworks::megatron,
+        .parallel = {.tensor = 4, .sequence = true, .pipeline = 4, .virtual_pipeline = 5}, .sharding = {.kind = sharding_kind::megatron_distributed_optimizer}, .batch = {.micro = 1, .sequence = 4096, .accumulation = 4}};
+  static constexpr std::array nodes{changes::all[25]};
+  REQUIRE(nodes[0].text == "hardware.nodes doubled");
+  const auto judge = [](const job& k) { return objection_to(k) ? std::nullopt : std::optional{judgement{bytes{0}, bytes{0}, k.hardware.nodes > 2}}; };
+  const auto all = advise(j, judge, 8, nodes);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].job.batch.accumulation == 4);
+  CHECK(all[0].larger == 2.0);
+  j.batch.accumulation = 8;
+  const auto halved = advise(j, judge, 8, nodes);
+  REQUIRE(halved.size() == 1);
+  CHECK(halved[0].job.batch.accumulation == 4);
+  CHECK(halved[0].larger == 1.0);
+}
+
 TEST_CASE("small GPUs of a mixed cluster are given fewer layers") {
   // 20 of 80 layers with their states take 50 GB on eight ranks: too much for 40 GB, and little beside 80 GB.
   job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 4, .gpus_per_node = 8, .others = {{gpus::a100_sxm_40gb, 16}}}, .framework = frameworks::megatron,

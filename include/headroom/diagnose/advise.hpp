@@ -63,15 +63,20 @@ constexpr bool micro(job& j, std::int64_t parts) {
   return true;
 }
 /// Twice as many nodes have twice as many replicas, a degree that is doubled leaves half: a replica accumulates half or twice as many micro-batches, so
-/// that a step reads as many sequences, as far as they can be halved.
-constexpr bool twice(std::int64_t& degree, job& j) {
+/// that a step reads as many sequences, as far as they can be halved, and the job runs with them. (Interleaved schedules, say, work on a micro-batch for
+/// every stage at a time: Megatron-LM core/pipeline_parallel/schedules.py, forward_backward_pipelining_with_interleaving.)
+inline bool twice(std::int64_t& degree, job& j) {
   const auto before = replica_count(j);
   degree = checked::mul(degree, 2);
   j.parallel.data = 0;  // whatever the GPUs leave
   const auto now = replica_count(j);
   auto& n = j.batch.accumulation;
+  const auto kept = n;
   if (now == 2 * before && n % 2 == 0) n /= 2;
   if (2 * now == before) n = checked::mul(n, 2);
+  if (n == kept || !objection_to(j)) return true;
+  const auto other = std::exchange(n, kept);
+  if (objection_to(j)) n = other;  // it is refused for another reason
   return true;
 }
 /// On several kinds of GPU stages of as many layers are tight on the small kind alone.
