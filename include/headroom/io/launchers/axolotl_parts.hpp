@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/accelerate_keys.hpp>
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/axolotl_keys.hpp>
+#include <headroom/io/launchers/listed_modules.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 
 namespace headroom::io::detail {
@@ -55,7 +56,10 @@ inline json_value axolotl_targets(draft& d, named_values& v, bool linear, const 
         names.push_back(name.substr(part.size()));
     }
   }
-  if (!linear) return names;
+  if (!linear) {
+    refuse_listed_all_linear(names, "lora_target_modules", v.place("lora_target_modules"));
+    return names;
+  }
   for (const auto& n : names)
     if (n == "lm_head" || n == "embed_tokens") unmodelled();
   return "all-linear";

@@ -97,6 +97,7 @@ class axolotl_sight {
     for (const auto& part : tower_parts(m))
       if (linear || part == "vision") targets.push_back(part);
     d.say({"adapter", "targets"}, targets, a_->v.place(by));
+    d.own_targets = targets;
     if (!a_->processes) d.notes.push_back(a_->v.place(by) + ": layers of the tower have adapters, too, which nothing runs: they have no gradients, and are not among what trains");
   }
   void text_trains() {

@@ -111,6 +111,7 @@ class draft {
   std::optional<said> awaits_texts;
   /// Layers with an adapter that no file says, and how a file would.
   std::optional<said> awaits_targets;
+  json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words
   /// PEFT looks for these layers in every module of the model, a tower's too: the key that names them (io/launchers/settle_adapters.hpp).
   std::optional<said> names_everywhere;
   /// A vocabulary that a tokenizer decides, of which nothing is known.

@@ -65,6 +65,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
 inline void import_job(draft& d, const document& from, const file_base& base) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("a job", "an object", from.root);
+    if (const auto a = from.root.find("adapter"); a != from.root.end() && a->is_object()) d.own_targets = a->value("targets", json_value{});
     for (const auto& [key, value] : from.root.items()) {
       if (key == "model")
         d.replace(key, model_to_json(read_model(value, key, base)), from.place(key));

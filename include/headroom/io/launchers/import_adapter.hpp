@@ -67,6 +67,7 @@ inline void import_adapter(draft& d, const document& from) {
     if (targets == nullptr) d.awaits_targets = draft::said{"target_modules is not given: say the layers with it,", from.source};
     const bool pattern = targets != nullptr && targets->is_string() && *targets != "all-linear" && targets->get_ref<const std::string&>().find_first_of(".*()[]^$?+\\|") != std::string::npos;
     if (targets != nullptr) a["targets"] = pattern ? detail::names_of_pattern(targets->get_ref<const std::string&>()) : detail::names_in(*targets, "target_modules");
+    if (targets != nullptr) detail::refuse_listed_all_linear(*targets, "target_modules", from.place("target_modules"));
     if (pattern && a["targets"].empty()) d.unmodelled_key("target_modules", *targets, from.place("target_modules"), "of patterns those that end with names: .*\\.(q_proj|v_proj)$");
     if (const auto* chance = v.take("lora_dropout"); chance != nullptr)
       if (const auto share = number_at(*chance, "lora_dropout", 0.0, 1.0); share > 0) a["dropout"] = share;

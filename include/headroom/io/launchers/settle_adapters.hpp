@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/listed_modules.hpp>
 
 namespace headroom::io::detail {
 
@@ -40,9 +41,17 @@ inline json_value tower_parts(const shape& m) {
   return parts;
 }
 
+/// The word for all linear layers stands in a list in jobs alone, beside a tower's: programs hand their lists on to PEFT.
+inline void check_listed_targets(const draft& d) {
+  const auto* said = d.find({"adapter", "targets"});
+  const auto place = d.place_of("adapter.targets");
+  if (said != nullptr && *said != d.own_targets && !place.empty() && !place.starts_with("--set")) refuse_listed_all_linear(*said, "the list of adapted layers", place);
+}
+
 /// A layer gets an adapter where its path ends with one of the names (peft/tuners/tuners_utils.py, check_target_module_exists), in the tower, too;
 /// "all-linear" is all of them but the head. bitsandbytes replaces the tower's, as well (transformers quantizers/base.py, get_modules_to_not_convert).
 inline void settle_adapters(draft& d) {
+  check_listed_targets(d);
   if (!d.names_everywhere || !d.has({"adapter"}) || d.place_of("adapter.targets").starts_with("--set")) return;
   const auto m = model_of(d);
   if (m.vision.layers == 0) return;

@@ -2,37 +2,12 @@
 // What trains under the Trainer: PEFT's adapters, a quantised base, frozen parts.
 #pragma once
 
+#include <headroom/io/launchers/listed_modules.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/training_program.hpp>
 #include <headroom/io/launchers/usual_targets.hpp>
 
 namespace headroom::io::detail {
-
-/// The first Qwen's MLP is c_proj(w1(x) · silu(w2(x))) (Qwen-7B modeling_qwen.py, QWenMLP): elsewhere w2 projects down. Nobody else has c_attn
-/// beside them.
-inline json_value with_qwen_names(json_value names) {
-  if (std::find(names.begin(), names.end(), "c_attn") == names.end()) return names;
-  for (auto& name : names) {
-    if (name == "w1") name = "up_proj";
-    if (name == "w2") name = "gate_proj";
-  }
-  return names;
-}
-
-/// Names between commas, blanks or bars, or a list; "all" and "all-linear" are the word.
-inline json_value names_in(const json_value& said, const std::string& path) {
-  if (said.is_array()) {
-    if (said.size() == 1 && said[0].is_string()) return names_in(said[0], path);
-    return with_qwen_names(said);
-  }
-  auto list = json_value::array();
-  std::string text = string_at(said, path, "names between commas or a list");
-  if (text == "all" || text == "all-linear") return json_value("all-linear");
-  for (auto& c : text)
-    if (c == '|') c = ' ';
-  for_each_word(text, [&](std::string_view w) { list.push_back(w); });
-  return with_qwen_names(list);
-}
 
 /// The first of several names that the arguments have.
 inline const json_value* first_of(named_values& v, std::string_view names, std::string_view& called) {
@@ -213,6 +188,12 @@ class factory_adapters {
     const auto rank = v_->number("lora_rank", 8);
     const bool magnitudes = v_->on("use_dora");
     const auto* targets = v_->take("lora_target");
+    // One name stays in its list, too (model/adapter.py _setup_lora_tuning, ff6d4d12e of 2026-08-18).
+    if (targets != nullptr) {
+      const auto named = names_in(*targets, "lora_target");
+      const bool word = *targets == "all-linear" || *targets == json_value::array({"all-linear"});
+      refuse_listed_all_linear(word ? json_value::array({"all-linear"}) : named, "lora_target", v_->place("lora_target"), "\"all\"");
+    }
     const auto* more = v_->take("additional_target");
     const auto* chance = v_->take("lora_dropout");
     json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", targets == nullptr ? json_value("all-linear") : names_in(*targets, "lora_target")}, {"format", "fp32"}};
@@ -265,6 +246,8 @@ class factory_adapters {
     if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model, too, with --model or its config.json");
     const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
     if (count == 0 || count > layers || -count > layers) fail("headroom: freeze_trainable_layers must be from 1 to the model's layers, " + std::to_string(layers) + ", or their negative");
+    if (modules.find("all-linear") != std::string::npos)  // _setup_freeze_tuning: "not found"
+      fail("headroom: " + v_->place("freeze_trainable_modules") + ": no layer is called \"all-linear\": LLaMA-Factory's word is \"all\"");
     if (v_->on("use_llama_pro")) {
       auto list = last_of_groups(layers, count);
       for (auto& each : list)

@@ -1,0 +1,42 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Names of layers as launchers list them.
+#pragma once
+
+#include <headroom/io/launchers/named_values.hpp>
+
+namespace headroom::io::detail {
+
+/// The first Qwen's MLP is c_proj(w1(x) · silu(w2(x))) (Qwen-7B modeling_qwen.py, QWenMLP): elsewhere w2 projects down. Nobody else has c_attn
+/// beside them.
+inline json_value with_qwen_names(json_value names) {
+  if (std::find(names.begin(), names.end(), "c_attn") == names.end()) return names;
+  for (auto& name : names) {
+    if (name == "w1") name = "up_proj";
+    if (name == "w2") name = "gate_proj";
+  }
+  return names;
+}
+
+/// Names between commas, blanks or bars, or a list; "all" and "all-linear" are the word.
+inline json_value names_in(const json_value& said, const std::string& path) {
+  if (said.is_array()) {
+    if (said.size() == 1 && said[0].is_string()) return names_in(said[0], path);
+    return with_qwen_names(said);
+  }
+  auto list = json_value::array();
+  std::string text = string_at(said, path, "names between commas or a list");
+  if (text == "all" || text == "all-linear") return json_value("all-linear");
+  for (auto& c : text)
+    if (c == '|') c = ' ';
+  for_each_word(text, [&](std::string_view w) { list.push_back(w); });
+  return with_qwen_names(list);
+}
+
+/// PEFT takes "all-linear" for every linear layer where it is the whole value; in a list it is a name like others, and no layer has it
+/// (peft/tuners/tuners_utils.py _maybe_include_all_linear_layers, 5d602fdbf of 2026-08-21).
+inline void refuse_listed_all_linear(const json_value& said, std::string_view key, const std::string& place, std::string_view all = "\"all-linear\"") {
+  if (!said.is_array() || std::find(said.begin(), said.end(), "all-linear") == said.end()) return;
+  fail("headroom: " + place + ": " + std::string{key} + " = " + said.dump() + " has \"all-linear\" in a list, where PEFT looks for layers of that name and no model has any: say " + std::string{all} + " alone, or the layers' names alone");
+}
+
+}  // namespace headroom::io::detail
