@@ -46,9 +46,15 @@ inline json_value deepspeed_document(const job& given) {
   if (p.gradients != usual) ds["data_types"] = {{"grad_accum_dtype", p.gradients.label.view()}};
   if (p.reduce != usual) ds["communication_data_type"] = p.reduce.label.view();
   if (o.activations == place::on_cpu) ds["activation_checkpointing"] = {{"cpu_checkpointing", true}};
-  if (const auto theirs = name_of_optimizer(optimizer_namer::deepspeed, j.optimizer); !theirs.empty()) ds["optimizer"] = {{"type", theirs}, {"params", json_value::object()}};
+  if (const auto theirs = name_of_optimizer(optimizer_namer::deepspeed, j.optimizer); !theirs.empty()) {
+    ds["optimizer"] = {{"type", theirs}, {"params", json_value::object()}};
+    if (j.optimizer.how == implementation::loop) fail("headroom: " + std::string{target} + " cannot say optimizer.implementation = \"loop\"");
+    if (j.optimizer.how == implementation::foreach) ds["optimizer"]["params"]["torch_adam"] = true;  // io/options/deepspeed.hpp
+  }
 
-  auto d = detail::draft_from(detail::without(job_to_json(j), {"sharding", "offload", "precision", "batch.micro", "batch.accumulation"}));
+  auto rest = detail::without(job_to_json(j), {"sharding", "offload", "precision", "batch.micro", "batch.accumulation"});
+  if (ds.contains("optimizer") && rest["optimizer"].is_object()) rest["optimizer"].erase("implementation");
+  auto d = detail::draft_from(rest);
   import_deepspeed(d, {.source = std::string{target}, .root = ds, .lines = {}});
   detail::check_reads_back(j, d.settled(), target);
   return ds;

@@ -125,10 +125,14 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
     fail("headroom: " + k.at("params.torch_adam") + " = true beside an offloaded optimizer is not modelled by this version: torch.optim's Adam on the processor makes temporaries there; take it out for DeepSpeedCPUAdam");
   if (!merge.given("optimizer")) {
     j.optimizer = *known;
-    if (torch_adam) j.optimizer.how = implementation::foreach;
   } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent || j.optimizer.by_tensor != known->by_tensor) {
     fail("headroom: " + k.at("type") + " contradicts optimizer, which is " + in_quotes(j.optimizer.label.view()));
   }
+  if (!torch_adam) return;
+  auto& how = j.optimizer.how;  // a launcher that names the optimizer leaves this open: DeepSpeed makes it
+  if (how != implementation::unset && how != implementation::foreach)
+    fail("headroom: " + k.at("params.torch_adam") + " = true contradicts optimizer.implementation, which is " + in_quotes(text_of(how)));
+  how = implementation::foreach;
 }
 
 /// A checkpointed layer's inputs may be cut over tensor-parallel ranks, or lie in host memory. The section alone does nothing: it configures
