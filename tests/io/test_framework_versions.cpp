@@ -59,6 +59,11 @@ TEST_CASE("a release and a date") {
   CHECK(hf("transformers 4.49.0, 2025-02") == frameworks::hf_trainer_202503);
   CHECK(hf("2023-11, torch 2.0, transformers 4.3x, peft<0.8") == frameworks::hf_trainer_2023);
   CHECK(hf("transformers 4.1x-4.2x (2022)") == frameworks::hf_trainer_202110);
+  // Another package, whose name ends so; and one behind a comma or in brackets.
+  CHECK(hf("sentence-transformers 3.0, 2025-03") == frameworks::hf_trainer_202503);
+  CHECK(hf("sentence-transformers 3.0, transformers 4.57, 2025-03") == frameworks::hf_trainer_202508);
+  CHECK(hf("2025-03 (transformers 4.48)") == *frameworks::find("hf-trainer", 202501));
+  CHECK(hf("torch 2.4,transformers==4.48") == *frameworks::find("hf-trainer", 202501));
   CHECK(hf("transformers + TRL + FlashAttention-2, 2024-12") == frameworks::hf_trainer_202410);
 }
 

@@ -61,18 +61,19 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   CHECK(older.framework == frameworks::hf_trainer_202508);
   CHECK(assumed(older) == 0);
   const auto newer = job_of({run}, {"environment.transformers=5.0"});
-  CHECK(newer.framework == frameworks::hf_trainer);
+  CHECK(newer.framework == frameworks::hf_trainer_202601);  // 5.0 is of 2026-01-26
   CHECK(assumed(newer) == 0);
   CHECK_FALSE(says_so(newer));
   CHECK(job_of({run}, {"framework.version=\"2026-03\""}).framework == frameworks::hf_trainer_202601);
   CHECK(assumed(job_of({run}, {"framework.version=\"2026-03\""})) == 0);
   const imported::text zero{"z.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"};
   CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}).framework == frameworks::deepspeed_202508);
-  CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}, {"environment.transformers=5.1"}).framework == frameworks::deepspeed);
+  CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}, {"environment.transformers=5.1"}).framework == frameworks::deepspeed_202601);
   // A release says which profile: 4.48 is of 2025-01-10.
   CHECK(job_of({run}, {"environment.transformers=4.48"}).framework == *frameworks::find("hf-trainer", 202501));
   CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=4.46.3"}).framework == frameworks::hf_trainer_202410);
-  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.3"}).framework == frameworks::hf_trainer);
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.3"}).framework == frameworks::hf_trainer_202601);
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.16"}).framework == frameworks::hf_trainer);
   // A dense model runs as ever: nothing is assumed.
   CHECK(assumed(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}})) == 0);
 }

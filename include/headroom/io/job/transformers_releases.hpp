@@ -36,10 +36,11 @@ constexpr std::int32_t date_of_transformers(std::int32_t number) {
 }
 
 /// The release that a framework's version names, "transformers 4.48.1", "transformers==4.46" or no more than "4.46.0": 100 × major + minor. 0: none,
-/// which "transformers 4.4x" is.
+/// which "transformers 4.4x" is. The word begins the text or stands behind a blank, a comma or a bracket: "sentence-transformers" is another package.
 constexpr std::int32_t transformers_in(std::string_view version) {
   constexpr std::string_view name = "transformers";
-  const auto at = version.find(name);
+  auto at = version.find(name);
+  while (at != std::string_view::npos && at > 0 && std::string_view{" ,(["}.find(version[at - 1]) == std::string_view::npos) at = version.find(name, at + 1);
   const bool alone = at == std::string_view::npos;
   auto text = alone ? version : version.substr(at + name.size());
   while (!text.empty() && (text.front() == ' ' || text.front() == '=' || text.front() == '-' || text.front() == 'v')) text.remove_prefix(1);

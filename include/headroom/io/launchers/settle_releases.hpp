@@ -47,12 +47,11 @@ inline void ask_how_experts_run(draft& d) {
                         }});
 }
 
-/// A release before 5 that is said stands for its date (io/job/transformers_releases.hpp).
+/// A release that is said stands for its date (io/job/transformers_releases.hpp).
 inline void date_transformers(draft& d) {
   const auto* said = d.find({"environment", "transformers"});
   if (said == nullptr || !(d.framework_is("hf-trainer") || d.framework_is("deepspeed")) || d.has({"framework", "version"}) || d.has_read(file_kind::job)) return;
   const auto release = release_of(*said, "environment.transformers");
-  if (release >= 500) return;
   const auto date = std::to_string(date_of_transformers(release));
   auto& f = d.job["framework"];
   if (f.is_string()) f = json_value{{"name", f}};
