@@ -295,7 +295,7 @@ TEST_CASE("one step off the policy") {
 
   const std::string apart = "python3 -m verl.experimental.one_step_off_policy.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
                             "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 actor_rollout_ref.actor.strategy=fsdp2 "
-                            "rollout.nnodes=1 rollout.n_gpus_per_node=2 ";
+                            "rollout.nnodes=1 rollout.n_gpus_per_node=2 critic.strategy=fsdp2 ";
   const std::string off = "actor_rollout_ref.hybrid_engine=False ";
   const auto of = [&](const std::string& more) { return job_of({{"run.sh", apart + off + more + "\n"}}); };
   const auto why = [&](const std::string& more) { return refusal_of({{"run.sh", apart + more + "\n"}}); };
@@ -305,6 +305,17 @@ TEST_CASE("one step off the policy") {
   CHECK(holds(why(off + "actor_rollout_ref.model.lora_rank=8"), "beside an engine on other GPUs"));
   CHECK(holds(why(off + "actor_rollout_ref.rollout.tensor_model_parallel_size=4"), "must divide the GPUs that generate, 2"));
   CHECK(holds(refusal_of({{"run.sh", apart + off + "actor_rollout_ref.actor.strategy=fsdp\n"}}), "strategy fsdp2 is read"));
+  // main_ppo.py asserts that actor and critic have one strategy, whether a critic trains or not; critic/dp_critic.yaml says fsdp.
+  CHECK(holds(why(off + "critic.strategy=fsdp"), "stops unless critic.strategy is that of the actor, and it is \"fsdp\": critic.strategy=fsdp2 must be given"));
+  auto silent = apart + off;
+  silent.erase(silent.find("critic.strategy=fsdp2 "), std::string{"critic.strategy=fsdp2 "}.size());
+  CHECK(holds(refusal_of({{"run.sh", silent + "\n"}}), "critic.strategy=fsdp2 must be given"));
+  for (const std::string old : {"-m recipe.one_step_off_policy.main_ppo", "-m recipe.one_step_off_policy.async_main_ppo", "recipe/one_step_off_policy/main_ppo.py"}) {
+    CAPTURE(old);
+    auto earlier = apart + off;
+    earlier.replace(earlier.find("-m verl.experimental.one_step_off_policy.main_ppo"), std::string{"-m verl.experimental.one_step_off_policy.main_ppo"}.size(), old);
+    CHECK(holds(refusal_of({{"run.sh", earlier + "\n"}}), "python3 -m verl.experimental.one_step_off_policy.main_ppo, where it stands since, is"));
+  }
   // A scoring of the policy's own is done where the engine's is not taken for it, and so counts what it scores at once.
   const std::string at_once = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=16 ";
   CHECK(of(at_once).rollout.batch == 0);

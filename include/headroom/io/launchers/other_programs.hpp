@@ -35,6 +35,9 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // THUDM/slime: slime/utils/arguments.py.
     {.name = "slime", .words = "slime.", .arguments = "actor-num-nodes|actor-num-gpus-per-node|rollout-function-path|rollout-num-gpus|rollout-batch-size|debug-train-only|rollout-num-gpus-per-engine",
      .instead = "its trainer takes Megatron-LM's arguments, which --program megatron reads where they are given alone; generation beside it is not modelled"},
+    // volcengine/verl: the path before it moved (2bb42bae6 of 2026-01-06 took recipe/ away).
+    {.name = "verl's one-step-off-policy trainer under its earlier path", .words = "recipe.one_step_off_policy.|recipe/one_step_off_policy/main_ppo.py|recipe/one_step_off_policy/async_main_ppo.py",
+     .instead = "python3 -m verl.experimental.one_step_off_policy.main_ppo, where it stands since, is"},
     // volcengine/verl: verl/trainer/config/*.yaml.
     {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic",
      .instead = "python3 -m verl.trainer.main_ppo with overrides of verl's own configuration is, over FSDP"},

@@ -17,6 +17,8 @@ class verl_apart {
     const auto* whole = "actor_rollout_ref.hybrid_engine";
     if (v_->on(whole, true)) fail("headroom: " + v_->place(whole) + ": verl's one-step-off-policy trainer stops unless actor_rollout_ref.hybrid_engine is False");
     if (divides || v_->word_now("actor_rollout_ref.actor.strategy") != "fsdp2") fail("headroom: " + v_->place("actor_rollout_ref.actor.strategy") + ": of verl's one-step-off-policy trainer actor_rollout_ref.actor.strategy fsdp2 is read by this version");
+    if (const auto critic = v_->word("critic.strategy", "fsdp"); critic != "fsdp2")  // main_ppo.py asserts it, critic or none
+      fail("headroom: " + v_->place("critic.strategy") + ": verl's one-step-off-policy trainer stops unless critic.strategy is that of the actor, and it is " + in_quotes(critic) + ": critic.strategy=fsdp2 must be given");
     for (const auto* key : {"actor_rollout_ref.actor.fsdp_config.param_offload", "actor_rollout_ref.actor.fsdp_config.optimizer_offload", "actor_rollout_ref.rollout.free_cache_engine"})
       if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key), "beside an engine on other GPUs");
     if (const auto rank = v_->number("actor_rollout_ref.model.lora_rank", 0, 0); rank > 0) d_->unmodelled_key("actor_rollout_ref.model.lora_rank", rank, v_->place("actor_rollout_ref.model.lora_rank"), "beside an engine on other GPUs");
