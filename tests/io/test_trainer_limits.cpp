@@ -3,6 +3,8 @@
 #include "imported.hpp"
 
 #include <headroom/estimate.hpp>
+#include <headroom/io/export.hpp>
+#include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
 
@@ -32,6 +34,10 @@ TEST_CASE("LLaMA-Factory stops where several GPUs do not go with an optimizer") 
   CHECK(holds(refusal_of(files(badam), two), "lf.yaml:10: use_badam on several GPUs needs DeepSpeed's ZeRO-3, and LLaMA-Factory stops there"));
   CHECK(holds(refusal_of(files(badam, 2), two), "use_badam on several GPUs"));
   CHECK_FALSE(holds(refusal_of(files(badam, 3), two), "use_badam on several GPUs"));
+  for (const auto* yes : {"1", "yes", "True", "'yes'"}) {
+    CAPTURE(yes);
+    CHECK(holds(refusal_of(files(std::string{"finetuning_type: full\nbadam_mode: layer\nuse_badam: "} + yes + "\n"), two), "use_badam on several GPUs needs DeepSpeed's ZeRO-3"));
+  }
   for (const std::string name : {"galore", "apollo"}) {
     const auto layers = "finetuning_type: full\nuse_" + name + ": true\n" + name + "_layerwise: true\n";
     CHECK(job_of(files(layers), one).optimizer.in_backward);
@@ -41,6 +47,19 @@ TEST_CASE("LLaMA-Factory stops where several GPUs do not go with an optimizer") 
   CHECK(holds(refusal_of(files("finetuning_type: lora\npissa_init: true\n", 3), two), "scripts/pissa_init.py"));
   CHECK(refusal_of(files("finetuning_type: lora\npissa_init: true\n", 2), two).empty());
   CHECK(holds(refusal_of(files("finetuning_type: full\npure_bf16: true\n", 3), two), "pure_bf16 does not go with ZeRO-3"));
+}
+
+// hiyouga/LLaMA-Factory before 4881f4e63 of 2024-03-09, src/llmtuner/data/preprocess.py: preprocess_packed_supervised_dataset is of stage sft.
+// Packed samples are of one length; those of other stages are as long as the data say.
+TEST_CASE("LLaMA-Factory's sft_packing joins samples of stage sft alone") {
+  const auto unknown = [](const std::string& more, const std::string& stage = "sft") {
+    auto all = files("finetuning_type: full\n" + more);
+    all[0].said.replace(all[0].said.find("stage: sft"), 10, "stage: " + stage);
+    return job_of(all, one).batch.lengths.unknown;
+  };
+  CHECK(unknown(""));
+  CHECK_FALSE(unknown("sft_packing: true\n"));
+  CHECK(unknown("sft_packing: true\n", "rm"));
 }
 
 // deepspeed/runtime/engine.py _configure_basic_optimizer: torch.optim.AdamW in FusedAdam's place, which torch runs as a foreach update of the fp32
@@ -60,6 +79,29 @@ TEST_CASE("DeepSpeed's torch_adam makes a copy of the partition") {
   auto lion = with(R"({"torch_adam": true})");
   lion[0].said.replace(lion[0].said.find("AdamW"), 5, "Lion");
   CHECK(holds(refusal_of(lion, llama), "is of Adam and AdamW alone"));
+}
+
+// A launcher has named the optimizer by then, and leaves how it runs to DeepSpeed: the square roots of the partition's second moments, four bytes each,
+// lie where the pool of ZeRO-2 has no room for them.
+TEST_CASE("DeepSpeed's torch_adam counts beside a launcher that names the optimizer") {
+  const auto files = [](const std::string& adam) {
+    return std::vector<imported::text>{
+        {"run.sh", "FORCE_TORCHRUN=1 NPROC_PER_NODE=8 llamafactory-cli train --model_name_or_path meta-llama/Llama-3.1-8B --stage sft --do_train True --finetuning_type full --cutoff_len 512 --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --bf16 True --deepspeed ds.json --output_dir o\n"},
+        {"ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "optimizer": {"type": "AdamW", "params": {"lr": "auto")" + adam + "}}}"}};
+  };
+  const auto plain = job_of(files("")), torch = job_of(files(R"(, "torch_adam": true)"));
+  CHECK(plain.optimizer.how == implementation::unset);
+  CHECK(torch.optimizer.how == implementation::foreach);
+  constexpr std::int64_t partition = 8'030'261'248 / 8;
+  const auto more = replay(torch).ranks[0].reserved - replay(plain).ranks[0].reserved;
+  CHECK(more >= bytes{4 * partition});
+  CHECK(more <= bytes{4 * partition + 8'000'000});
+  CHECK(job_of(files(R"(, "torch_adam": true)"), {R"(optimizer={"name": "adamw", "implementation": "foreach"})"}) == torch);
+  CHECK(holds(refusal_of(files(R"(, "torch_adam": true)"), {R"(optimizer={"name": "adamw", "implementation": "fused"})"}), "params.torch_adam = true contradicts optimizer.implementation, which is \"fused\""));
+
+  const auto written = io::exported(torch, io::export_target::deepspeed);
+  CHECK(holds(written, "\"torch_adam\""));
+  CHECK_FALSE(holds(io::exported(plain, io::export_target::deepspeed), "torch_adam"));
 }
 
 }  // namespace test_trainer_limits

@@ -258,6 +258,14 @@ TEST_CASE("Nash-MD: policy and reference write a second answer from logits of al
   CHECK(said(nash + " --max_length 1024", prompts).batch == j.batch);
 }
 
+// trl/trainer/sft_config.py of 0.16 to 0.19: max_length = max_seq_length where that is given; GKDConfig inherits from it. No other configuration has it.
+TEST_CASE("max_seq_length is of SFTConfig, and of what inherits from it") {
+  const std::string rest = " --dataset_name x --model_name_or_path Qwen/Qwen3-0.6B --per_device_train_batch_size 2 --bf16 True --max_length 512";
+  CHECK(said("trl sft" + rest + " --max_seq_length 256", {one[0], "environment.trl=0.18"}).batch.sequence == 256);
+  CHECK(said("trl dpo" + rest).batch.sequence == 512);
+  for (const std::string program : {"trl dpo", "trl kto", "python examples/scripts/cpo.py", "trl reward"}) CHECK(holds(refused(program + rest + " --max_seq_length 256"), "max_seq_length"));
+}
+
 TEST_CASE("TPO: three answers, of which the third is learned as a text") {
   // The command of examples/scripts/tpo.py (f2cd57710).
   const std::string tpo = "python examples/scripts/tpo.py --dataset_name tpo-alignment/triple-preference-ultrafeedback-40K --model_name_or_path Qwen/Qwen3-0.6B --per_device_train_batch_size 2 --max_steps 1000 --learning_rate 5e-7 "
@@ -270,6 +278,12 @@ TEST_CASE("TPO: three answers, of which the third is learned as a text") {
   CHECK(said(tpo + " --loss_type tpo-l --tpo_l_gamma 0.5") == j);
   CHECK(said(tpo + " --use_peft --lora_r 32 --lora_target_modules q_proj").adapter.rank == 32);
   CHECK(holds(refused(tpo + " --tpo_alpha 0"), "tpo_alpha = 0 is not modelled by this version (two answers instead of three)"));
+  for (const std::string key : {"force_use_ref_model", "precompute_ref_log_probs"})  // trl/experimental/tpo/tpo_config.py has neither
+    CHECK(holds(refused(tpo + " --" + key + " True"), key + " is no argument of TRL's TPOConfig, and the program stops there"));
+  // A file alone, by an argument that one trainer has.
+  const std::string alone = "model_name_or_path: Qwen/Qwen3-0.6B\nper_device_train_batch_size: 2\nmax_length: 512\nbf16: true\nbeta: 0.1\n";
+  CHECK(holds(refusal_of({{"t.yaml", alone + "tpo_alpha: 1.0\n"}}, one), "tpo_alpha is an argument of one of TRL's trainers, and the file does not say which program reads it: give the command that starts it, too, or say --program trl-tpo"));
+  CHECK(holds(refusal_of({{"t.yaml", alone + "mixture_coef: 0.5\n"}}, one), "say --program trl-nash-md"));
   CHECK(holds(refused(tpo, {one[0], "environment.trl=1.6"}), "this method of a release of TRL as old as environment.trl says"));
   // Six texts a micro-batch: as fine-tuning on three times as many keeps, layer by layer, one input each: 28 of 1,024 in bf16 and the stream's first.
   const auto pairs = said(tpo + " --per_device_train_batch_size 4");

@@ -13,9 +13,10 @@ namespace detail {
 inline void factory_optimizer(json_value& a, const job& j, std::string_view target) {
   const auto& o = j.optimizer;
   const bool alone = j.hardware.gpus() == 1, third = under_deepspeed(j) && j.sharding.stage == 3;  // what get_train_args stops at: factory_limits.hpp
-  const auto no = [&](const char* why) { fail("headroom: " + std::string{target} + " cannot say optimizer = " + in_quotes(o.label.view()) + why); };
-  if (o.label == optimizers::badam.label && !alone && !third) no(" on several GPUs without ZeRO-3");
-  if ((o.label == optimizers::galore.label || o.label == optimizers::apollo.label) && (under_deepspeed(j) || (o.in_backward && !alone))) no(" beside DeepSpeed, or in backward on several GPUs");
+  const auto called = in_quotes(o.label.view());
+  if (o.label == optimizers::badam.label && !alone && !third) fail("headroom: " + std::string{target} + " cannot say optimizer = " + called + " on several GPUs without ZeRO-3");
+  if ((o.label == optimizers::galore.label || o.label == optimizers::apollo.label) && (under_deepspeed(j) || (o.in_backward && !alone)))
+    fail("headroom: " + std::string{target} + " cannot say optimizer = " + called + " beside DeepSpeed, or in backward on several GPUs");
   for (const auto& [is, name] : {std::pair<const optimizer*, std::string>{&optimizers::galore, "galore"}, {&optimizers::apollo, "apollo"}}) {
     if (o.label != is->label) continue;
     a.update({{"use_" + name, true}, {name + "_rank", o.rank}, {name + "_layerwise", o.in_backward}});

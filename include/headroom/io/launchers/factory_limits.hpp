@@ -20,7 +20,7 @@ inline bool third_stage(const draft& d) {
 inline void check_factory(const draft& d) {
   if (!d.trainer || !d.trainer->root.contains("model_name_or_path")) return;  // ms-swift, which has use_galore, too, says model
   const auto& said = d.trainer->root;
-  const auto on = [&](const char* key) { return said.contains(key) && (said[key] == true || said[key] == "true"); };
+  const auto on = [&](const char* key) { return said.contains(key) && !said[key].is_null() && truth(said[key], key); };
   const auto no = [&](const char* key, const std::string& why) { fail("headroom: " + d.trainer->place(key) + ": " + key + " " + why + ", and LLaMA-Factory stops there"); };
   const auto gpus = checked::mul(std::max<std::int64_t>(draft_nodes(d), 1), std::max<std::int64_t>(draft_gpus_per_node(d), 1));
   if (on("use_badam") && gpus > 1 && !third_stage(d)) no("use_badam", "on several GPUs needs DeepSpeed's ZeRO-3");

@@ -104,13 +104,15 @@ class trainer_arguments {
       d_->say({"batch", "sequence"}, p_->length_default, v_.source());
     const bool neat = v_.on("neat_packing");
     const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
-    const bool packs = v_.on("packing", joins) || neat || (factory_ && v_.on("sft_packing"));  // samples are cut to one length either way; packing was sft_packing before 2024-06
+    const bool packs = v_.on("packing", joins) || neat || sft_packing();  // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
     if (packs && p_->name != "open-instruct") return;  // it lays a micro-batch's samples end to end (open_instruct/padding_free_collator.py), as long as they are
     sample_lengths_of_data();
     // InternVL pads to the limit but where it groups by length (internvl/train/dataset.py, preprocess_*).
     if (p_->keeps_lengths || (p_->name == "internvl" && d_->has({"batch", "lengths", "order"}))) d_->keeps_lengths = called.empty() ? v_.source() : v_.place(called);
   }
+  /// packing was called so before 2024-03-09, and joined samples of stage sft alone (hiyouga/LLaMA-Factory 4881f4e63, data/preprocess.py).
+  bool sft_packing() { return factory_ && v_.on("sft_packing") && (v_.word_now("stage").empty() || v_.word_now("stage") == "sft"); }
   /// The order of samples and what they are padded to; how long they are the data alone says (trainer.py _get_train_sampler; TRL's collators).
   void sample_lengths_of_data() {
     for (const auto& [key, word] : {std::pair<std::string_view, std::string_view>{"group_by_length", "true"}, {"train_sampling_strategy", "group_by_length"}}) {
@@ -216,6 +218,8 @@ inline const training_program& program_of_keys(const json_value& root) {
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
   if (any("tuner_type|train_type|sft_type|model_author|lora_target_regex|freeze_aligner|rlhf_type") || (any("model") && !any("model_name_or_path"))) return *program_named("ms-swift");
   if (any("gamma_beta_ratio")) return *program_named("simpo");
+  for (const auto& [key, program] : {std::pair{"tpo_alpha", "trl-tpo"}, {"tpo_l_gamma", "trl-tpo"}, {"mixture_coef", "trl-nash-md"}})
+    if (any(key)) fail("headroom: " + std::string{key} + " is an argument of one of TRL's trainers, and the file does not say which program reads it: give the command that starts it, too, or say --program " + program);
   const bool instruct = any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn");
   for (const auto key : words_between_bars("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef")) {
     if (!any(key)) continue;

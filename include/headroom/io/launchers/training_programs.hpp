@@ -19,9 +19,9 @@ namespace headroom::io::detail {
 inline constexpr lora_words trl_lora{.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"};
 inline constexpr base_words trl_base{.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"};
 inline constexpr std::string_view trl_marks = "dataset_name|dataset_config|dataset_train_split|dataset_mixer|dataset_mixture|use_peft|lora_target_modules|attn_implementation|dtype|torch_dtype|load_in_4bit|config|reward_funcs";
-/// One of its trainers beside SFT's.
+/// One of its trainers beside SFT's. max_seq_length is of SFTConfig and what inherits from it, up to 0.19, where it wins over max_length (sft_config.py).
 constexpr training_program trl_program(std::string_view name, std::string_view scripts, std::string_view method, std::span<const passed_key> passed) {
-  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = "max_seq_length|max_length", .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
+  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = method == "distill" ? "max_seq_length|max_length" : "max_length", .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
 }
 
 // clang-format off

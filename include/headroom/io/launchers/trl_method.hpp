@@ -88,6 +88,9 @@ class trl_method {
     }
     if (const auto* weight = v_->take("cpo_alpha"); simpo_ && weight != nullptr && number_at(*weight, "cpo_alpha", 0.0, 1e6) == 0) objective_["kind"] = kind_ = "simpo";
     if (const auto* weight = v_->take("tpo_alpha"); weight != nullptr && number_at(*weight, "tpo_alpha", 0.0, 1e6) == 0) d_->unmodelled_key("tpo_alpha", *weight, v_->place("tpo_alpha"), "two answers instead of three");
+    if (kind_ == "tpo")  // the answer that is best stands in a reference's place: trl/experimental/tpo/tpo_config.py has no such argument (f2cd57710 of 2026-07-24)
+      for (const auto* key : {"precompute_ref_log_probs", "force_use_ref_model"})
+        if (v_->has(key)) fail("headroom: " + v_->place(key) + ": " + key + " is no argument of TRL's TPOConfig, and the program stops there: take it out");
     if (v_->on("precompute_ref_log_probs")) objective_["reference"] = "precomputed";
     if (v_->on("force_use_ref_model")) objective_["reference"] = "copy";
   }
