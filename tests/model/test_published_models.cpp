@@ -157,6 +157,7 @@ TEST_CASE("a name is found in any case, behind an organisation, and tuned; writt
   CHECK(io::read_model("glm-5", "model", io::no_files) == m);
   CHECK(io::shape_named("google/gemma-4-31B-it") == io::shape_named("gemma-4-31b"));
   CHECK_FALSE(io::shape_named("gemma-4-32b"));
+  CHECK_FALSE(io::shape_named("moonshotai/Kimi-K2-Thinking"));  // its index holds experts as int4, packed: other weights than a run in 16 bits has
   CHECK_FALSE(io::shape_named("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8"));  // quantised weights are another thing
   CHECK_FALSE(io::shape_named(""));
   auto deeper = m;

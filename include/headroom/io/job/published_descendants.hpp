@@ -195,7 +195,6 @@ inline constexpr auto published_descendants = std::to_array<models::made_of>({
     {"holo3-35b-a3b", "qwen3.5-35b-a3b"},
     {"gpt-oss-20b-bf16", "gpt-oss-20b"},
     {"gpt-oss-120b-bf16", "gpt-oss-120b"},
-    {"kimi-k2-thinking", "kimi-k2"},
     {"olmo-3-7b-think", "olmo-3-7b"},
     // trl-lib's and cleanrl's (vwxyzjn/summarize_from_feedback_details): a padding token, and no row for it.
     {"pythia-1b-deduped-tldr-sft", "pythia-1b"},
