@@ -86,6 +86,24 @@ TEST_CASE("where all is said, what is left holds for every job") {
   CHECK(names(settle(said()).assumptions) == names({a::steady_state, a::flash_backward_workspace, a::context_calibrated, a::host_runtime_not_counted, a::no_eval_no_generation}));
 }
 
+// Unsloth takes the kernel that is installed; transformers' models of every date run torch's own, which a job that leaves it open has not said.
+TEST_CASE("attention that is left open is listed under transformers of every date") {
+  int transformers = 0;
+  for (const auto& f : frameworks::known) {
+    const bool unsloth = f.label == "unsloth";
+    if (!unsloth && f.label != "libtorch" && f.label != "hf-trainer" && f.label != "deepspeed") continue;
+    CAPTURE(f.date);
+    auto j = under(f);
+    j.hardware.gpus_per_node = 1, j.parallel.data = 1;
+    j.batch.packed = false;
+    j.attention = attention::unset;
+    if (unsloth) j = lora(j), j.precision = precisions::bf16, j.loss = {};
+    CHECK(settle(j).assumptions.has(a::attention_sdpa) == !unsloth);
+    transformers += unsloth ? 0 : 1;
+  }
+  CHECK(transformers >= 27);
+}
+
 TEST_CASE("each key that may be left open is listed where it is") {
   const auto j = said();
   differ(with(j, [](job& k) { k.precision = {}; }), j, {a::framework_precision});

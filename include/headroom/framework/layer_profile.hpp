@@ -164,6 +164,7 @@ struct norm_profile {
 struct attention_profile {
   kv_expansion expands_kv{};
   qkv_projection qkv{};              ///< where k and v are always expanded, the copies of a fused projection are, too
+  bool chooses_kernel{};             ///< among those that are installed: a job that leaves it open leaves nothing to assume
   bool copies_output{};              ///< the kernel's output has q's layout and is copied for the output projection
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
   bool fills_masked_scores{};        ///< scores are masked by masked_fill, whose gradient is another tensor; else a mask is added

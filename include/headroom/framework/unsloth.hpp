@@ -15,6 +15,7 @@ inline constexpr profile unsloth_202411 = [] {
   p.label = "unsloth";
   p.date = 202411;
   p.kernels = {fused_kernel::norm, fused_kernel::rotary, fused_kernel::adapted_qkv, fused_kernel::adapted_output, fused_kernel::adapted_mlp};
+  p.attention.chooses_kernel = true;
   p.attention.expands_kv = kv_expansion::unless_flash;
   p.attention.masks = sdpa_masks::none;
   p.loss.style = loss_style::cut;

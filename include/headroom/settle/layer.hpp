@@ -146,7 +146,7 @@ constexpr void settle_kernels(settled_job& r) {
   if (s.kernel == attention::unset && j.framework.modules.neox()) s.kernel = attention::eager;  // "global", the default of attention_config
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
-    if (j.framework.attention.expands_kv != kv_expansion::unless_flash) r.assumptions.add(assumption::attention_sdpa);
+    if (!j.framework.attention.chooses_kernel) r.assumptions.add(assumption::attention_sdpa);
   }
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.scans()) {
