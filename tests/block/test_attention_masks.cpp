@@ -208,7 +208,8 @@ TEST_CASE("one mask for all layers of a window before 2025-06") {
   CHECK(peak_of(65, 6, 202503) == peak_of(0, 0, 202503));
 }
 
-// Gemma 2 and 3 and Cohere 2 up to 4.52: always a mask, and in each layer behind the window another one, made by torch.where of [2, 1, 64, 64].
+// Gemma 2 and 3 and Cohere 2 up to 4.52: always a mask, and in each layer behind the window another one, made by torch.where of [2, 1, 64, 64], whether the
+// sequence reaches the window or not.
 TEST_CASE("Gemma's layers put their window into masks of their own before 2025-06") {
   const auto gemma = [](std::int64_t window, std::int64_t full_layers, std::int32_t date) {
     auto j = wide(window, full_layers);
@@ -217,7 +218,8 @@ TEST_CASE("Gemma's layers put their window into masks of their own before 2025-0
   };
   const auto plain = gemma(0, 0, 202601);
   CHECK(gemma(65, 6, 202601) == plain);
-  CHECK(gemma(65, 6, 202503) == plain + 12 * key_heads + one_mask);
+  CHECK(gemma(65, 6, 202503) == plain + 12 * key_heads + one_mask + 6 * one_mask);
+  CHECK(gemma(64, 6, 202503) == gemma(65, 6, 202503));
   CHECK(gemma(16, 6, 202503) == plain + 12 * key_heads + one_mask + 6 * one_mask);
   CHECK(gemma(16, 2, 202503) == plain + 12 * key_heads + one_mask + 10 * one_mask);
 }

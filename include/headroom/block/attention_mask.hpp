@@ -33,10 +33,13 @@ constexpr bool boolean_masks(const scene& s) { return s.habits->attention.masks 
 /// Models that made a mask whatever the batch was, before masks were boolean: Gemma 2 and 3 and Cohere 2 (models/gemma2/modeling_gemma2.py
 /// _update_causal_mask), and ModernBERT (_update_attention_mask), which makes both of its masks.
 constexpr bool masks_always(const shape& m) { return m.sliding_window > 0 && (m.norm_offset || m.parallel_block || m.bidirectional); }
-/// … of which the decoders put their window into another mask, in each layer (Gemma2DecoderLayer.forward, torch.where).
-constexpr bool masks_itself(const scene& s, const shape& m) { return s.habits->attention.masks == sdpa_masks::added && !m.bidirectional && masks_always(m) && masks_window(s, m); }
-/// Whether a call keeps a mask of its own: made of a boolean one, or by its layer, or by autocast, in the compute format, or by the kernel, whose rows lie
-/// eight numbers apart (sdp_utils: pad_bias).
+/// … of which each decoder's layer behind the window makes another mask, however short the sequence is (Gemma2DecoderLayer.forward, torch.where).
+constexpr bool masks_itself(const scene& s, const shape& m) {
+  return s.habits->attention.masks == sdpa_masks::added && s.kernel == attention::sdpa && !m.bidirectional && masks_always(m);
+}
+/// Whether each call of torch's attention makes a mask of its own and keeps it for backward. It does where the model's mask is boolean, or the layer makes its own;
+/// where autocast casts the mask to the compute format; and where rows of a block mask are no multiple of eight numbers long, since the kernel pads them in a
+/// copy (native/transformers/attention.cpp, pad_bias).
 constexpr bool masks_each_call(const scene& s) {
   return boolean_masks(s) || masks_itself(s, *s.model) || (s.habits->attention.masks != sdpa_masks::none && s.autocast && s.residual_width != s.width) || (s.block_mask && s.sequence % 8 != 0);
 }

@@ -34,8 +34,8 @@ constexpr void settle_windows(settled_job& r) {
   auto& s = r.layer;
   if (s.kernel == attention::sdpa && s.habits->attention.masks == sdpa_masks::added) s.masked = ops::masks_window(s, m) || ops::masks_always(m);
   if (m.full_layers >= m.layers && m.layers > 0 && m.global_every == 0) m.sliding_window = 0;
-  if (m.pattern.given() || m.latent() || (m.full_layers == 0 && m.global_every == 0) || !ops::masks_window(s, m)) return;
-  if (ops::masks_all(s, m) && !ops::masks_itself(s, m)) return;
+  if (m.pattern.given() || m.latent() || (m.full_layers == 0 && m.global_every == 0)) return;
+  if (!ops::masks_itself(s, m) && (ops::masks_all(s, m) || !ops::masks_window(s, m))) return;
   m.pattern = alternating(m);
 }
 
