@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/attention_kernels.hpp>
+#include <headroom/block/given_heads.hpp>
 #include <headroom/block/host_attention.hpp>
 
 namespace headroom::ops {
@@ -177,9 +178,6 @@ constexpr void turn_heads(program& p, const scene& s, const module_set& trained,
   }
 }
 
-/// Whether transformers makes what torch's own attention reads contiguous, and what it gives, which lies as the queries do (heads_first): in decoders of
-/// 4.48 to 4.55.
-constexpr bool lays_out(const scene& s) { return s.habits->attention.lays_out_heads && s.kernel == attention::sdpa && !s.model->bidirectional && s.model->encoder.layers == 0; }
 /// contiguous(): a copy, which hands its gradient on (CloneBackward0).
 constexpr tensor lay_out(program& p, tensor x) {
   const auto y = p.make(p.elements(x), p.width(x));
@@ -193,9 +191,8 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
   const auto& style = s.habits->attention;
   // Since transformers 5.16 T5's biases are a mask of torch's own attention (models/t5/modeling_t5.py, pull request 47014 of 2026-07-30).
   const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
-  const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa));
-  const bool expands = style.expands_kv == kv_expansion::always || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && reads_mask(s));
-  if (expands && p.elements(h.k) < p.elements(h.q)) {
+  const bool written_out = !on_host && writes_scores(s);
+  if ((written_out || repeats_heads(s)) && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;

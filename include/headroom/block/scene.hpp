@@ -47,6 +47,7 @@ struct scene {
   bool copies_for_softmax{};         ///< softmax's input is copied into a wider format: no kernel widens it as it reads
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
+  bool ungrouped{};                  ///< torch's own attention takes as many heads of keys as of queries (before 2.5: no enable_gqa)
   headroom::recurrence recurrence{};
   fused_kernels fused{};
   number_format base{};              ///< of frozen linear layers

@@ -73,8 +73,8 @@ enum class layer_modules : std::uint8_t {
   gpt_neox,            ///< GPT-NeoX's own, in the same stages
 };
 
-/// Where grouped k and v are repeated to the query heads before attention: for a kernel that reads a mask (transformers repeat_kv); for any but
-/// FlashAttention's own package (Unsloth, for xFormers; transformers before 4.54); or always.
+/// Where grouped k and v are repeated to the query heads before attention: for a kernel that reads a mask (transformers repeat_kv), or whatever it reads
+/// where torch's own takes no groups (before 2.5); for any but FlashAttention's own package (Unsloth, for xFormers; transformers before 4.54); or always.
 enum class kv_expansion : std::uint8_t { never, if_padded, unless_flash, always };
 
 /// The masks that a model makes for torch's own attention (block/attention_mask.hpp): none but what comes with a batch; in the model's format, one for
@@ -173,7 +173,7 @@ struct attention_profile {
   bool deterministic{};              ///< kernels that may give other results each time are forbidden (Megatron's deterministic-mode)
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   sdpa_masks masks{};                ///< that torch's own attention reads
-  bool lays_out_heads{};             ///< q, k and v are made contiguous for it, heads before positions, and its result again
+  bool lays_out_heads{};             ///< the function that most decoders share makes q, k and v contiguous for it, heads before positions, and its result again
   bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
 

@@ -6,9 +6,10 @@
 
 namespace headroom::frameworks {
 
-/// How the transformers of a date calls torch's own attention. 4.48 (2025-01-10): one function for most families, which makes its tensors contiguous
+/// How the transformers of a date calls torch's own attention. 4.48 (2025-01-10): one function for most families (block/given_heads.hpp), which makes its tensors contiguous
 /// (integrations/sdpa_attention.py, 2c47618c1a); 4.53 (2025-06-26): masks are boolean, one for each kind of layer (masking_utils.py, 163138a911);
-/// 4.54 (2025-07-25): keys and values are repeated beside a mask alone (9323d0873c), where torch is 2.5 or newer; 4.56 (2025-08-29): nothing is made
+/// 4.54 (2025-07-25): keys and values are repeated beside a mask alone (9323d0873c), where torch is 2.5 or newer
+/// (scene: ungrouped); 4.56 (2025-08-29): nothing is made
 /// contiguous any more (959239debc).
 constexpr profile of_transformers(profile p, std::int32_t date) {
   p.date = date;

@@ -148,6 +148,7 @@ constexpr void settle_kernels(settled_job& r) {
     s.kernel = attention::sdpa;
     if (!j.framework.attention.chooses_kernel) r.assumptions.add(assumption::attention_sdpa);
   }
+  s.ungrouped = j.environment.torch > 0 && j.environment.torch < 205;
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.scans()) {
     s.recurrence = recurrence::fused;

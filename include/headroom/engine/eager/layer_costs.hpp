@@ -38,8 +38,7 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
     if (shares_keys(k.kind.mixer)) keys += 2 * rounded(checked::mul(sc.tokens, attending(m, k.kind.mixer).kv_width()), sc.width);
   r.gradient += keys;
   // Attention of the layer that makes them saves them, unless it saves copies, or a checkpoint has them for its argument.
-  const auto style = sc.habits->attention.expands_kv;
-  const bool copies = sc.kernel == attention::eager || sc.kernel == attention::math || style == kv_expansion::always || (style == kv_expansion::if_padded && ops::reads_mask(sc));
+  const bool copies = ops::writes_scores(sc) || ops::repeats_heads(sc) || ops::lays_out(sc);
   if (s.source->recompute.mode == recompute_mode::full)
     r.kept += keys;
   else if (copies)

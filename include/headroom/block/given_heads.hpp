@@ -1,0 +1,48 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How heads are given to the function that attends: repeated to as many as queries have, and made contiguous.
+// Sources: transformers integrations/sdpa_attention.py; which families call it: models/*/modeling_*.py, ALL_ATTENTION_FUNCTIONS, in 4.48 to 4.55.
+#pragma once
+
+#include <headroom/block/attention_mask.hpp>
+
+namespace headroom::ops {
+
+/// Whether a family's attention was the function that most share, at a date from 4.48 (2025-01) on. A shape does not name its family; what is asked for here tells them
+/// apart, and where it does not, in code that comes beside a checkpoint (InternLM 1 and 3, EXAONE 3, MiniCPM), theirs is taken for Llama's.
+constexpr bool shares_attention(const shape& m, std::int32_t date) {
+  const bool refactored = date >= 202506;                      // in 4.53: OPT, BioGPT, Granite's experts, Qwen2-VL
+  const bool usual = m.softmax == softmax_kind::by_position;  // not Falcon's, GPT-J's, StarCoder's
+  if (m.position == position_kind::learned) return m.fused_qkv ? usual : refactored;  // GPT-2; OPT
+  if (m.position != position_kind::rope || !usual) return false;                       // BLOOM, MPT, Jamba
+  if (m.norm == norm_kind::layernorm) return !m.sparse() && (m.mlp == mlp_kind::gated ? !m.norm_bias : m.activation != activation_kind::relu2);  // not DBRX, Phi-3.5-MoE; StableLM; Nemotron
+  if (m.fused_qkv && (!m.fused_gate_up || m.attention_bias)) return false;  // Qwen 1, InternLM 2, Baichuan, ChatGLM; Phi-3 has both and no bias
+  if (m.vision.kind == vision_kind::qwen2_vl || m.vision.kind == vision_kind::qwen2_5_vl) return refactored;
+  const bool early = m.qk_norm || m.experts.fp32_weights || m.sliding_window > 0;  // Qwen3-MoE, Mixtral, Llama 4
+  return !m.sparse() || (!m.qk_norm_full && !m.experts.shared_gate && (early || refactored));  // not OLMoE, Qwen2-MoE
+}
+
+/// Whether transformers makes what torch's own attention reads contiguous, and what it gives, which lies as the queries do (heads_first): in decoders of
+/// 4.48 to 4.55.
+constexpr bool lays_out(const scene& s) {
+  const auto& m = *s.model;
+  return s.habits->attention.lays_out_heads && s.kernel == attention::sdpa && !m.bidirectional && m.encoder.layers == 0 && shares_attention(m, s.habits->date);
+}
+
+/// Whether no kernel computes the scores, but one operation after another.
+constexpr bool writes_scores(const scene& s) {
+  const auto& m = *s.model;
+  return s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
+}
+
+/// Whether grouped keys and values are repeated for a kernel. Falcon's class has one head of them, which it never repeats, or repeats whatever kernel runs
+/// (models/falcon/modeling_falcon.py _split_heads, broadcast_to); StarCoder's expands its one without a copy (models/gpt_bigcode/modeling_gpt_bigcode.py).
+constexpr bool repeats_heads(const scene& s) {
+  const auto how = s.habits->attention.expands_kv;
+  if (how == kv_expansion::never || how == kv_expansion::always) return how == kv_expansion::always;
+  const auto& m = *s.model;
+  if (reads_mask(s)) return true;
+  if (m.kv() == 1 && m.softmax != softmax_kind::by_position) return false;
+  return m.softmax == softmax_kind::compute || (s.kernel != attention::flash && (how == kv_expansion::unless_flash || s.ungrouped));
+}
+
+}  // namespace headroom::ops
