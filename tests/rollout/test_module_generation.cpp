@@ -48,6 +48,14 @@ TEST_CASE("bf16 weights leave nothing to cast, and accelerate copies the logits 
   CHECK(generated(grpo("bf16", "sdpa")) == tokens * (28 * 512 * (2 + 2) + 7 * 512 * (2 + 2)) + rows * words * 12);
 }
 
+TEST_CASE("without a mask torch before 2.5 still reads a copy for each group") {
+  auto j = grpo("bf16", "sdpa");
+  j.batch.padded = false;
+  CHECK(generated(j) == tokens * (28 * 512 * (2 + 2) + 512 * 2) + rows * words * 12);
+  j.environment.torch = 204;
+  CHECK(generated(j) == tokens * (28 * 512 * (2 + 2) + 7 * 512 * (2 + 2)) + rows * words * 12);
+}
+
 TEST_CASE("PEFT's model generates below accelerate's wrapper") {
   CHECK(generated(with_lora(grpo("bf16"))) == tokens * (28 * 512 * (2 + 2) + 512 * 2) + rows * words * 10);
 }

@@ -36,13 +36,15 @@ constexpr bool writes_scores(const scene& s) {
 
 /// Whether grouped keys and values are repeated for a kernel. Falcon's class has one head of them, which it never repeats, or repeats whatever kernel runs
 /// (models/falcon/modeling_falcon.py _split_heads, broadcast_to); StarCoder's expands its one without a copy (models/gpt_bigcode/modeling_gpt_bigcode.py).
-constexpr bool repeats_heads(const scene& s) {
+/// `masked`: the kernel reads a mask.
+constexpr bool repeats_heads(const scene& s, bool masked) {
   const auto how = s.habits->attention.expands_kv;
   if (how == kv_expansion::never || how == kv_expansion::always) return how == kv_expansion::always;
   const auto& m = *s.model;
-  if (reads_mask(s)) return true;
+  if (masked) return true;
   if (m.kv() == 1 && m.softmax != softmax_kind::by_position) return false;
   return m.softmax == softmax_kind::compute || (s.kernel != attention::flash && (how == kv_expansion::unless_flash || s.ungrouped));
 }
+constexpr bool repeats_heads(const scene& s) { return repeats_heads(s, reads_mask(s)); }
 
 }  // namespace headroom::ops

@@ -2,7 +2,7 @@
 // In which formats the trained module generates: transformers' generate() in the trainer's process.
 #pragma once
 
-#include <headroom/block/attention_mask.hpp>
+#include <headroom/block/given_heads.hpp>
 #include <headroom/rollout/generation.hpp>
 #include <headroom/settle/settle.hpp>
 
@@ -32,8 +32,7 @@ constexpr generated_widths widths_of_generation(const settled_job& s) {
   }
   scene sc = s.layer;
   sc.model = &m;
-  const auto style = sc.habits->attention.expands_kv;
-  const bool expands = style == kv_expansion::always || sc.kernel == attention::eager || (style == kv_expansion::unless_flash && sc.kernel != attention::flash) || (style == kv_expansion::if_padded && ops::masks_all(sc, m));
+  const bool expands = ops::writes_scores(sc) || ops::repeats_heads(sc, ops::masks_all(sc, m));
   if (expands && !m.latent() && m.heads > m.kv()) w.copies = m.heads / m.kv();
   if (generates_in_autocast(s) && w.key > s.precision.compute.width()) w.narrowed = s.precision.compute.width();
   return w;
