@@ -73,6 +73,28 @@ TEST_CASE("samples: packed into one row, or padded to the longest") {
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\neager_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\n"), "axo.yaml:3: sample_packing = true is not modelled"));
 }
 
+TEST_CASE("data that come as they are read are packed into one row, by whichever kernel") {
+  const std::string lora = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 4096\nsample_packing: true\nadapter: lora\nlora_r: 8\nlora_target_modules: [q_proj]\n", stream = "pretraining_dataset: allenai/c4\n";
+  const std::string torch = "sdp_attention: true\n", masked = torch + "sdpa_varlen: false\n";
+  // utils/data/streaming.py: batch_max_len is 4 x 4,096, and micro_batch_size 1 behind it.
+  const batch row{.micro = 1, .sequence = 16384, .padded = true}, apart{.micro = 1, .sequence = 16384, .packed = true};
+  CHECK(yaml(lora + masked).batch == batch{.micro = 4, .sequence = 4096, .padded = true});
+  CHECK(yaml(lora + masked + stream).batch == row);
+  CHECK(yaml(lora + masked + "streaming: true\n").batch == row);
+  CHECK(yaml(lora + stream).batch == row);  // torch's own attention, which transformers takes
+  CHECK(yaml(lora + torch + stream).batch == apart);
+  CHECK(yaml(lora + torch + stream).attention == attention::flash);
+  CHECK(yaml(lora + "flash_attention: true\nmultipack_real_batches: true\n" + stream).batch == apart);
+  CHECK(yaml(lora + masked + stream + "streaming: false\n").batch == row);
+  // Of `datasets` the collator pads once more: two rows of 1,000 to a multiple of 1,024; of texts nothing does.
+  const std::string odd = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsequence_len: 1000\nsample_packing: true\nadapter: lora\nlora_r: 8\nlora_target_modules: [q_proj]\n" + masked;
+  CHECK(yaml(odd + "streaming: true\n").batch.sequence == 2048);
+  CHECK(yaml(odd + stream).batch.sequence == 2000);
+  CHECK(holds(why(lora + "flash_attention: true\npretrain_multipack_attn: false\n" + stream), "pretrain_multipack_attn = false is not modelled"));
+  CHECK(holds(why(lora + "eager_attention: true\n" + stream), "sample_packing = true is not modelled"));
+  CHECK(holds(why(lora + masked + stream + "test_datasets: [{path: x}]\neval_steps: 10\n"), "eval_steps = 10 is not modelled"));
+}
+
 TEST_CASE("formats of weights and of autocast") {
   CHECK(yaml(adapters).precision.compute == formats::bf16);  // "auto" where nothing is said
   CHECK(yaml(adapters + "fp16: true\n").precision.compute == formats::fp16);

@@ -27,6 +27,7 @@ class axolotl_samples {
     const auto* flat = v_->take("batch_flattening");
     const bool flattened = flat != nullptr && (*flat == "auto" ? a_->packs_by_kernel() && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
     a_->put("gradient_accumulation_steps", v_->number("gradient_accumulation_steps", std::max<std::int64_t>(all / micro_, 1)), v_->has("gradient_accumulation_steps") ? "gradient_accumulation_steps" : "batch_size");
+    if (packs && streams()) return stream(length, varlen);
     if (packs && real && a_->kernel == "sdpa" && varlen) {
       a_->varlen = true;
       v_->take("pad_to_sequence_len");
@@ -60,6 +61,22 @@ class axolotl_samples {
     if (collates() && !a_->processes) return padded(length);
     v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
     if (a_->method != "grpo") a_->put("max_length", length, "sequence_len");  // which GRPO does not take (core/trainers/grpo/__init__.py, get_blocklist_args_kwargs)
+  }
+  /// Of data that come as they are read, one row of micro_batch_size × sequence_len, whatever multipack_real_batches says: micro_batch_size is 1 from there
+  /// on (utils/data/streaming.py, wrap_streaming_dataset and encode_packed_streaming). It ends in padding to a multiple of sequence_len, and of
+  /// pad_to_multiple_of where `datasets` are read (core/builders/causal.py, build_collator).
+  void stream(std::int64_t length, bool varlen) {
+    one_row_ = streamed_ = true;
+    a_->varlen = a_->kernel == "sdpa" && varlen;
+    const bool apart = a_->varlen || a_->packs_by_kernel(), texts = a_->given("pretraining_dataset");
+    if (!apart && a_->kernel != "sdpa" && !a_->kernel.empty()) a_->d->unmodelled_key("sample_packing", true, v_->place("sample_packing"), "of data that come as they are read, by this attention");
+    if (apart && texts && !v_->on("pretrain_multipack_attn", true)) a_->unmodelled("pretrain_multipack_attn");  // a mask for the row in place of its texts' positions
+    v_->take("pad_to_sequence_len");
+    const auto row = checked::mul(micro_, length), multiple = checked::round_up(length, v_->number("pad_to_multiple_of", 64));
+    if (a_->varlen) a_->put("attn_implementation", "flash_attention_2", "sample_packing");
+    a_->put("per_device_train_batch_size", 1, "micro_batch_size");
+    a_->put("max_length", apart || texts ? row : checked::round_up(row, multiple), "sequence_len");
+    a_->d->say({"batch", apart ? "packed" : "padded"}, true, v_->place("sample_packing"));
   }
   void padded(std::int64_t length) {
     const auto multiple = v_->number("pad_to_multiple_of", 64);
@@ -100,6 +117,7 @@ class axolotl_samples {
     if (when.empty() || !(some || others)) return;
     if (longest > v_->number("sequence_len", 512)) a_->unmodelled("eval_sequence_len");
     if (one_row_ && rows != micro_) a_->unmodelled("eval_batch_size");
+    if (streamed_ && !a_->packs_by_kernel()) a_->unmodelled(when);  // in rows of sequence_len each (core/trainers/base.py, _create_multipack_sampler)
     a_->put("eval_strategy", "steps", when);
     a_->put("per_device_eval_batch_size", one_row_ ? 1 : rows, v_->has("eval_batch_size") ? "eval_batch_size" : when);
   }
@@ -107,7 +125,7 @@ class axolotl_samples {
   axolotl_arguments* a_;
   named_values* v_;
   std::int64_t micro_{1};
-  bool one_row_{};
+  bool one_row_{}, streamed_{};
 };
 
 }  // namespace headroom::io::detail
