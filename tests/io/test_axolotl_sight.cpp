@@ -359,7 +359,7 @@ TEST_CASE("packed rows by PyTorch's own kernel") {
   const auto masked = yaml("base_model: meta-llama/Llama-3.1-8B\n" + packed + "sdpa_varlen: false\n");
   CHECK(masked.batch == batch{.micro = 2, .sequence = 1024, .padded = true});
   CHECK(masked.attention == attention::sdpa);
-  CHECK(holds(why("base_model: mistralai/Mistral-7B-v0.1\n" + packed), "sample_packing = true is not modelled"));  // its window has that kernel, of a length that is no multiple
+  CHECK(holds(why("base_model: mistralai/Mistral-7B-v0.1\n" + packed), "sequence_len must be a multiple of pad_to_multiple_of (64)"));  // its window has that kernel, of a length that is no multiple
   const auto windowed = yaml("base_model: mistralai/Mistral-7B-v0.1\nsequence_len: 2048\n" + packed.substr(0, 20) + packed.substr(packed.find("sdp_")));
   CHECK(windowed.batch == batch{.micro = 2, .sequence = 2048, .padded = true});
   CHECK(windowed.attention == attention::sdpa);

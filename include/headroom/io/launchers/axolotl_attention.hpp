@@ -46,7 +46,8 @@ class axolotl_attention {
     const bool masked = stays || (a_->packs && (a_->kernel == "sdpa" || a_->kernel.empty()) && !a_->varlen);
     if ((a_->varlen || masked) && m.pattern.given()) return a_->d->unmodelled_key("sample_packing", true, v().place("sample_packing"));
     if (!stays) return;
-    if (v().number("sequence_len", 512) % v().number("pad_to_multiple_of", 64) != 0) return a_->d->unmodelled_key("sample_packing", true, v().place("sample_packing"));
+    if (const auto multiple = v().number("pad_to_multiple_of", 64); v().number("sequence_len", 512) % multiple != 0)
+      return a_->d->unmodelled_key("sample_packing", true, v().place("sample_packing"), "behind a sliding window, or with heads wider than 256, sequence_len must be a multiple of pad_to_multiple_of (" + std::to_string(multiple) + ")");
     a_->d->replace("attention", "sdpa", v().place("sample_packing"));
     a_->d->job["batch"].erase("packed");
     a_->d->say({"batch", "padded"}, true, v().place("sample_packing"));
