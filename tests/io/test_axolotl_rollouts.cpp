@@ -58,10 +58,34 @@ TEST_CASE("who generates, and what is not read") {
   CHECK(holds(why(gdpo("  beta: 0.1\n" + usual, "adapter: lora\nlora_r: 8\nlora_target_linear: true\n")), "TRL makes a second adapter for the reference"));
   CHECK(yaml(gdpo(usual, "adapter: lora\nlora_r: 8\nlora_target_linear: true\n")).objective.reference == reference_way::none);
   CHECK(holds(why(gdpo(usual + "  async_prefetch: true\n")), "trl.async_prefetch = true is not modelled"));
-  CHECK(holds(why(gdpo(usual + "  num_iterations: 2\n")), "trl.num_iterations = 2 is not modelled"));
+  CHECK(holds(why(gdpo(usual + "  sync_ref_model: true\n")), "trl.sync_ref_model = true is not modelled"));
+  CHECK(holds(why(gdpo(usual + "  max_prompt_length: false\n")), "trl.max_prompt_length = false is not modelled"));  // no key of trl's, whatever it says
   CHECK(holds(why(gdpo("  max_completion_length: 128\n  reward_funcs: [OpenAssistant/reward-model-deberta]\n")), "trl.reward_funcs"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.2-1B\nrl: grpo\nmicro_batch_size: 2\n"), "trl.max_completion_length is not given"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.2-1B\nrl: ebft\nmicro_batch_size: 2\n"), "rl = \"ebft\" is not modelled"));
+}
+
+TEST_CASE("what TRL is handed as it is said") {
+  const auto j = yaml(gdpo(usual));
+  CHECK(yaml(gdpo(usual + "  num_iterations: 3\n")).rollout.iterations == 3);
+  CHECK(yaml(gdpo(usual + "  num_iterations: 1\n")) == j);
+  CHECK(yaml(gdpo(usual + "  generation_batch_size: 4\n")).rollout.steps_per_generation == 4);  // of one sample each, on one GPU
+  // TRL's default is to weigh tokens, for which the policy says how likely they are before the update.
+  const std::string beside = "  max_completion_length: 128\n  num_generations: 2\n  use_vllm: true\n  vllm_mode: colocate\n  vllm_importance_sampling_correction: ";
+  const auto weighs = yaml(gdpo(beside + "true\n")), counts = yaml(gdpo(beside + "false\n"));
+  CHECK(weighs.rollout.corrects == choice::unset);
+  CHECK(counts.rollout.corrects == choice::no);
+  CHECK(yaml(gdpo(beside + "\n")) == weighs);  // null
+  // Defaults that are written out, and keys of the trainer that generates beside training, which no other one is handed.
+  CHECK(yaml(gdpo(usual + "  replay_buffer_size: 0\n  reroll_start_fraction: 1.0\n  reroll_max_groups: 1\n  reward_num_workers: 1\n  replay_recompute_logps: true\n  skip_zero_advantage_batches: true\n")) == j);
+  CHECK(yaml(gdpo(usual + "  use_data_producer: false\n  async_prefetch: false\n  sync_ref_model: false\n  use_liger_loss: false\n  prefetch_depth: 2\n  streaming_partial_batch: true\n")) == j);
+}
+
+TEST_CASE("the KL term's weight by the first of three keys") {
+  CHECK(yaml(gdpo(usual, "orpo_alpha: 0.1\n")).objective.reference == reference_way::copy);
+  CHECK(yaml(gdpo(usual, "orpo_alpha: 0.1\nrl_beta: 0\n")).objective.reference == reference_way::none);
+  CHECK(yaml(gdpo("  beta: 0.0\n" + usual, "orpo_alpha: 0.1\nrl_beta: 0.1\n")).objective.reference == reference_way::none);
+  CHECK(holds(why(gdpo(usual, "orpo_alpha: 0.1\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n")), "orpo_alpha must be 0"));
 }
 
 }  // namespace test_axolotl_rollouts

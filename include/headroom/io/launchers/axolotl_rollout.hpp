@@ -47,15 +47,22 @@ class axolotl_rollout {
   /// One key of `trl`: TRL's argument, one that changes neither memory nor time, or one that has to be off.
   void argument(const std::string& key, const json_value& value) const {
     if (value.is_null() || key == "beta") return;
-    if (among_words("max_completion_length|num_generations|generation_batch_size|use_vllm|vllm_mode|vllm_enable_sleep_mode", key)) return a_->put(key, value, "trl");
+    if (among_words("max_completion_length|num_generations|num_iterations|generation_batch_size|use_vllm|vllm_mode|vllm_enable_sleep_mode|vllm_importance_sampling_correction", key)) return a_->put(key, value, "trl");
     if (key == "reward_funcs") return rewards(value);
     if (among_words("reward_weights|scale_rewards|log_completions|num_completions_to_print|temperature|top_p|top_k|min_p|repetition_penalty|epsilon|epsilon_high|loss_type|mask_truncated_completions|"
-                    "importance_sampling_level|multi_objective_aggregation|vllm_server_host|vllm_server_port|vllm_server_timeout|ref_model_mixup_alpha|ref_model_sync_steps|reward_processing_classes|chat_template_kwargs",
+                    "importance_sampling_level|multi_objective_aggregation|vllm_server_host|vllm_server_port|vllm_server_timeout|ref_model_mixup_alpha|ref_model_sync_steps|reward_processing_classes|chat_template_kwargs|"
+                    "vllm_importance_sampling_mode|vllm_importance_sampling_cap",
                     key))
       return;
-    if (key == "num_iterations" && value == 1) return;
-    const bool off = value == false || (value.is_number() && value == 0) || value.empty();
-    if (!off || value.is_number()) a_->d->unmodelled_key("trl." + key, value, a_->v.place("trl"));
+    // Of the trainer that generates beside training alone: taken out for every other one (core/builders/rl.py, async_only_fields).
+    if (among_words("prefetch_depth|vllm_sync_interval|streaming_partial_batch|streaming_min_groups|reward_num_workers|replay_buffer_size|replay_recompute_logps|reroll_start_fraction|reroll_max_groups|"
+                    "skip_zero_advantage_batches|vllm_lora_sync",
+                    key))
+      return;
+    const bool off = among_words("use_data_producer|async_prefetch|sync_ref_model|use_liger_loss|use_bias_correction_kl", key)       ? !truth(value, "trl." + key)
+                     : among_words("rollout_func|generation_kwargs|vllm_guided_decoding_regex", key) ? value == "" || value == json_value::object()
+                                                                                                      : false;
+    if (!off) a_->d->unmodelled_key("trl." + key, value, a_->v.place("trl"));
   }
   /// Functions by their module's name; what no module is called is a reward model's path (get_reward_func).
   void rewards(const json_value& list) const {
@@ -63,13 +70,16 @@ class axolotl_rollout {
       if (string_at(one, path).find('/') != std::string::npos) a_->d->unmodelled_key("trl.reward_funcs", one, a_->v.place("trl"), "a reward model");
     });
   }
-  /// The weight of the KL term, for which alone a reference is there (core/builders/rl.py).
+  /// The weight of the KL term, for which alone a reference is there: the first of three keys that is said (core/builders/rl.py,
+  /// _build_training_arguments).
   void weight(const json_value& trl) const {
-    const auto* other = a_->v.take("rl_beta");
-    const auto* beta = said(trl, "beta") ? &trl["beta"] : other;
+    const auto* second = a_->v.take("rl_beta");
+    const auto* third = a_->v.take("orpo_alpha");
+    const std::string by = said(trl, "beta") ? "trl.beta" : second != nullptr ? "rl_beta" : "orpo_alpha";
+    const auto* beta = said(trl, "beta") ? &trl["beta"] : second != nullptr ? second : third;
     if (beta == nullptr) return;
-    a_->put("beta", *beta, said(trl, "beta") ? "trl" : "rl_beta");
-    if (a_->adapter && number_at(*beta, "trl.beta", 0.0, 1e6) > 0) a_->refused("adapter", "TRL makes a second adapter for the reference of a model that has one, which is not modelled by this version: trl.beta must be 0");
+    a_->put("beta", *beta, by == "trl.beta" ? "trl" : by);
+    if (a_->adapter && number_at(*beta, by, 0.0, 1e6) > 0) a_->refused("adapter", "TRL makes a second adapter for the reference of a model that has one, which is not modelled by this version: " + by + " must be 0");
   }
 
   axolotl_arguments* a_;
