@@ -64,6 +64,26 @@ TEST_CASE("experts that nothing quantises become fp32 beside a quantised base") 
   CHECK(states(cast).gpu[row::model_parameters].count() > 32L * 8 * 3 * 4096 * 14336 * 2);
 }
 
+TEST_CASE("experts beside a base in eight bits under FSDP") {
+  const std::string lora = "base_model: Qwen/Qwen3-30B-A3B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: lora\nload_in_8bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\nfsdp_version: 2\n"
+                           "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: Qwen3MoeDecoderLayer\n";
+  const auto why = [&](const std::string& more) { return refusal_of({{"axo.yaml", lora + more}}, {"hardware.gpus_per_node=4"}); };
+  for (const std::string more : {"", "  cpu_ram_efficient_loading: false\n"}) CHECK(why(more).find("axo.yaml:6: experts that FSDP shards in fp32") != std::string::npos);
+  CHECK(job_of({{"axo.yaml", lora + "  cpu_ram_efficient_loading: true\n"}}, {"hardware.gpus_per_node=4"}).adapter.rest_experts.set() == false);
+  CHECK(job_of({{"axo.yaml", lora + "  fsdp_cpu_ram_efficient_loading: true\n"}}, {"hardware.gpus_per_node=4"}).adapter.base == formats::int8);
+}
+
+TEST_CASE("bitsandbytes takes no checkpoint of another format") {
+  const std::string rest = "\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nlora_r: 8\nlora_target_modules: [q_proj]\n", four = "adapter: qlora\nload_in_4bit: true\n";
+  const std::string made = "model_quantization_config: Mxfp4Config\nmodel_quantization_config_kwargs:\n  dequantize: true\n";
+  const auto why = [&](const std::string& said) { return refusal_of({{"axo.yaml", said}}, {}); };
+  CHECK(why("base_model: openai/gpt-oss-20b" + rest + four).find("axo.yaml:8: gpt-oss-20b is stored in MXFP4") != std::string::npos);
+  CHECK(why("base_model: openai/gpt-oss-safeguard-20b" + rest + "adapter: lora\nload_in_8bit: true\n").find("axo.yaml:8: gpt-oss-safeguard-20b is stored in MXFP4") != std::string::npos);
+  CHECK(why("base_model: openai/gpt-oss-20b" + rest + four + made).find("axolotl ends where load_in_4bit stands beside model_quantization_config") != std::string::npos);
+  CHECK(yaml("base_model: unsloth/gpt-oss-20b-BF16" + rest + four).adapter.base == formats::nf4_double);
+  CHECK(yaml("base_model: openai/gpt-oss-20b" + rest + "adapter: lora\nload_in_8bit: false\n" + made).adapter.base.set() == false);
+}
+
 TEST_CASE("what adapters find beside LFM 2's convolutions") {
   const std::string lfm = "base_model: LiquidAI/LFM2-8B-A1B\nmicro_batch_size: 4\nsequence_len: 4096\nflash_attention: true\nsample_packing: true\nadapter: lora\nload_in_8bit: true\nlora_r: 32\n";
   const auto j = yaml(lfm + "lora_target_modules: 'model.layers.[\\d]+.(mlp|cross_attn|self_attn).(up|down|gate|q|k|v|o)_proj'\n");
@@ -83,7 +103,14 @@ TEST_CASE("norms and rotary embedding of Qwen3's queries and keys in one kernel"
   CHECK_FALSE(plain.kernels.has(fused_kernel::normed_rotary));
   CHECK(at_once.kernels == fused_kernels{fused_kernel::adapted_qkv, fused_kernel::adapted_output, fused_kernel::adapted_mlp, fused_kernel::normed_rotary});
   CHECK(refusal_of({{"axo.yaml", "base_model: google/gemma-3-1b-it" + rest + "lora_mlp_kernel: false\n" + on}}, {}).find("fused_attn_kernel = true is not modelled") != std::string::npos);
-  CHECK(refusal_of({{"axo.yaml", "base_model: meta-llama/Llama-3.1-8B" + rest + on}}, {}).find("fused_attn_kernel") != std::string::npos);
+  // It is Qwen3's, Qwen3.5's and Gemma 4's; of others axolotl warns and goes on.
+  CHECK(yaml("base_model: meta-llama/Llama-3.1-8B" + rest + on) == yaml("base_model: meta-llama/Llama-3.1-8B" + rest));
+  for (const std::string name : {"Qwen3-Next-80B-A3B-Instruct", "Qwen3-Coder-Next"}) {
+    const auto next = "base_model: Qwen/" + name + "\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_modules: [q_proj]\n";
+    CHECK(yaml(next + on) == yaml(next));
+    const auto notes = draft_of({{"axo.yaml", next + on}}).notes;
+    CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return n == "axo.yaml:8: axolotl has no fused_attn_kernel for this model, and goes on without"; }));
+  }
 }
 
 TEST_CASE("words and classes that axolotl ends at") {

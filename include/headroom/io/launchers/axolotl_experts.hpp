@@ -110,12 +110,20 @@ class axolotl_experts {
     auto skips = all;
     skips.push_back("lm_head");
     d.say({"adapter", "base_skips"}, skips, a_->v.place(by));
-    // prepare_model_for_kbit_training makes them fp32, which DeepSpeed undoes (runtime/engine.py _configure_distributed_model, module.bfloat16()).
+    // prepare_model_for_kbit_training makes them fp32, which DeepSpeed undoes (runtime/engine.py _configure_distributed_model, module.bfloat16()). It is
+    // passed over under FSDP for four bits, and where one process alone loads the weights.
+    if (a_->fsdp && a_->v.on("load_in_8bit") && !loads_once()) a_->refused(by, "experts that FSDP shards in fp32 beside a base in eight bits are not modelled by this version: with cpu_ram_efficient_loading true under fsdp_config axolotl leaves them as they are loaded");
     if (a_->fsdp) return;
     if (a_->engine && a_->dtype != "bfloat16") a_->refused(by, "a quantised base beside experts that are not" + std::string{" is modelled under DeepSpeed in bf16 alone by this version"});
     const std::string left = a_->engine ? "bf16" : in_32_bits();
     d.say({"adapter", "rest_experts"}, left, a_->v.place(by));
     d.notes.push_back(a_->v.place(by) + ": routed experts are parameters and no matrices in transformers 5.14: they are not quantised, and lie there in " + (a_->engine ? "bf16" : "fp32") + " (quantize_moe_experts quantises them)");
+  }
+  [[nodiscard]] bool loads_once() const {
+    const auto* config = a_->v.take("fsdp_config");
+    for (const auto* key : {"cpu_ram_efficient_loading", "fsdp_cpu_ram_efficient_loading"})
+      if (config != nullptr && config->is_object() && config->contains(key) && !(*config)[key].is_null() && truth((*config)[key], std::string{"fsdp_config."} + key)) return true;
+    return false;
   }
   /// How numbers of fp32 are multiplied: in TF32, from Ampere on, unless the file says otherwise (utils/schemas/config.py: tf32 is "auto"; utils/config/__init__.py).
   [[nodiscard]] std::string in_32_bits() const {

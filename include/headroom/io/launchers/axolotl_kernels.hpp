@@ -53,8 +53,9 @@ class axolotl_kernels {
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
     if (adapted()) check_linear_attention(m);
-    if (heads_) turns_heads(m), list.push_back("normed-rotary");
-    if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(heads_ ? "fused_attn_kernel" : by_));
+    const bool turned = heads_ && turns_heads(m);
+    if (turned) list.push_back("normed-rotary");
+    if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(turned ? "fused_attn_kernel" : by_));
   }
 
  private:
@@ -105,12 +106,15 @@ class axolotl_kernels {
     const bool reached = !targets->is_array() || std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "all-linear" || t == "mixer_in" || t == "mixer_out" || t == "out_proj"; });
     if (reached) a_->refused(said_ ? asked_ : "adapter", "axolotl's kernels for adapters of linear attention are not modelled by this version: say lora_qkv_kernel and lora_o_kernel false, or name none of its matrices in lora_target_modules");
   }
-  /// One kernel for norms and rotary embedding of queries and keys, in classes that axolotl knows by their name (loaders/patch_manager.py, fused_attn_kernel; of
-  /// others it warns and goes on): of them Qwen3's and Qwen3-MoE's are modelled.
-  void turns_heads(const shape& m) const {
-    const auto name = a_->v.word_now("base_model");
+  /// One kernel for norms and rotary embedding of queries and keys, in classes that axolotl knows by their name, whose queries all have norms; of others it warns
+  /// and goes on without (loaders/patch_manager.py, _FUSED_ATTN_KERNEL_SUPPORTED). Of them Qwen3's and Qwen3-MoE's are modelled.
+  [[nodiscard]] bool turns_heads(const shape& m) const {
+    const auto name = a_->v.word_now("base_model"), place = a_->v.place("fused_attn_kernel");
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (!has("Qwen3-") || has("Qwen3-Next") || has("Qwen3-VL") || has("Qwen3-Omni") || !m.qk_norm) a_->d->unmodelled_key("fused_attn_kernel", true, a_->v.place("fused_attn_kernel"));
+    const bool none = !m.qk_norm || (has("Qwen3-") && m.recurs());  // Qwen3-Next
+    if (none) a_->d->notes.push_back(place + ": axolotl has no fused_attn_kernel for this model, and goes on without");
+    if (!none && (!has("Qwen3-") || has("Qwen3-VL") || has("Qwen3-Omni"))) a_->d->unmodelled_key("fused_attn_kernel", true, place);
+    return !none;
   }
   [[nodiscard]] bool gathers_by_layer() const {
     const auto* options = a_->d->find({"framework", "options", "zero_optimization"});

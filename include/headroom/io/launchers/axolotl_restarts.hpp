@@ -50,10 +50,23 @@ inline void read_axolotl_restarts(axolotl_arguments& a) {
   a.d->assumed.push_back(one);
 }
 
+/// bitsandbytes takes no checkpoint that is stored in another format: transformers ends there (quantizers/auto.py, merge_quantization_configs), and axolotl
+/// before it where both are asked for (utils/schemas/validation.py, check_model_quantization_config_vs_bnb). OpenAI stores gpt-oss in MXFP4.
+inline void check_axolotl_stored(axolotl_arguments& a, bool otherwise) {
+  const std::string by = a.v.on("load_in_4bit") ? "load_in_4bit" : "load_in_8bit";
+  if (!a.v.on(by == "load_in_4bit" ? "load_in_4bit" : "load_in_8bit")) return;
+  if (otherwise) a.refused(by, "axolotl ends where " + by + " stands beside model_quantization_config: take one of them out");
+  auto name = a.v.word_now("base_model");
+  name.erase(0, name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
+  if (among_words("gpt-oss-20b|gpt-oss-120b|gpt-oss-safeguard-20b|gpt-oss-safeguard-120b", name))
+    a.refused(by, name + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 as base_model (unsloth/gpt-oss-20b-BF16), or take " + by + " out and make it bf16 (model_quantization_config: Mxfp4Config, with dequantize true under model_quantization_config_kwargs)");
+}
+
 /// A checkpoint of mxfp4 experts that is made bf16 as it is loaded (loaders/model.py, _set_quantization_config; transformers quantizers/quantizer_mxfp4.py).
 inline void read_axolotl_stored(axolotl_arguments& a) {
   const auto* kind = a.v.take("model_quantization_config");
   const auto* how = a.v.take("model_quantization_config_kwargs");
+  check_axolotl_stored(a, kind != nullptr && !kind->empty() && *kind != "");
   if (kind == nullptr || kind->empty() || *kind == "") {
     if (how != nullptr && !how->empty()) a.unmodelled("model_quantization_config_kwargs");
     return;
