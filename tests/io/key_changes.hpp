@@ -58,6 +58,7 @@ inline constexpr beside readers[] = {
     {"ms-swift", R"({"model": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
     {"axolotl", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true})"},
     {"axolotl lora", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true, "adapter": "lora", "lora_r": 8, "lora_target_modules": ["q_proj"]})"},
+    {"axolotl grpo", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "bf16": true, "gradient_checkpointing": true, "rl": "grpo", "trl": {"max_completion_length": 128}})"},
     {"gpt-neox", R"({"pipe_parallel_size": 1, "num_layers": 4, "hidden_size": 256, "num_attention_heads": 8, "seq_length": 1024, "max_position_embeddings": 1024, "pos_emb": "rotary", "train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": true}})"},
     {"verl", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 @\n"},
     {"openrlhf sft", "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --data.max_len 2048 --train.batch_size 256 --train.micro_batch_size 2 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 2 @\n"},
@@ -107,7 +108,7 @@ inline json_value job_with(std::string_view reader, std::string means, const jso
     d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
     if (reader.starts_with("deepspeed") || reader.starts_with("accelerate")) io::say_key(d, "model=llama-3.1-8b");
     if (!reader.starts_with("litgpt") && !reader.starts_with("nanotron") && !d.has({"hardware", "gpus_per_node"}) && !d.gpus) d.say({"hardware", "gpus_per_node"}, 8, "--set");
-    if (reader == "trl-grpo" || reader == "trl-rloo") io::say_key(d, "rollout.prompt=64");
+    if (reader == "trl-grpo" || reader == "trl-rloo" || reader == "axolotl grpo") io::say_key(d, "rollout.prompt=64");
     const bool answers = reader == "trl-gkd" && d.has({"rollout"});  // prompt and completion say it
     if (!answers && !d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 512, "--set");
   }
