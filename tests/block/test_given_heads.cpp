@@ -91,6 +91,25 @@ TEST_CASE("Falcon keeps its one head of keys and values, and repeats several at 
   CHECK(peak_of(2, 202601, fast) == peak_of(2, 202601, grouped_fast) + layers * (3 * 4 - (8 + 4 + 2)) * head);
 }
 
+// What layers share outlives forward where a kernel saves it; where it saves copies (repeated, or contiguous) the caller alone names it until forward ends.
+TEST_CASE("keys that layers share are named until forward ends where attention saves copies of them") {
+  const auto named = [](std::int64_t kv, std::int32_t date, attention kernel = attention::sdpa) {
+    auto j = small(kv, date);
+    j.attention = kernel;
+    j.model.pattern.add({});
+    j.model.pattern.add({mixer_kind::shared_attention, feed_forward_kind::unset});
+    const auto s = settle(j);
+    auto sc = s.layer;
+    sc.model = &s.model;
+    return detail::shared_by_layers(s, sc).in_forward.count();
+  };
+  CHECK(named(2, 202601) == 0);
+  CHECK(named(2, 202412) == 2 * 2 * head);  // repeated
+  CHECK(named(2, 202412, attention::flash) == 0);
+  CHECK(named(4, 202412) == 0);
+  CHECK(named(4, 202507) == 2 * 4 * head);  // contiguous
+}
+
 // integrations/sdpa_attention.py use_gqa_in_sdpa: torch 2.5 is the first that takes groups.
 TEST_CASE("keys and values are repeated for torch before 2.5") {
   const auto under = [](std::int32_t torch, attention kernel = attention::sdpa) { return [=](job& j) { j.environment.torch = torch, j.attention = kernel; }; };

@@ -33,16 +33,21 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
   const auto masks = ops::model_masks(sc);
   (s.source->recompute.mode == recompute_mode::full || !(ops::boolean_masks(sc) || ops::adds_mask(sc)) ? r.kept : r.in_forward) += bytes{checked::round_up(masks.value, sc.granule)};
   if (!m.pattern.given()) return r;
-  bytes keys{0};
-  for (const auto& k : kinds_of(m))
-    if (shares_keys(k.kind.mixer)) keys += 2 * rounded(checked::mul(sc.tokens, attending(m, k.kind.mixer).kv_width()), sc.width);
-  r.gradient += keys;
   // Attention of the layer that makes them saves them, unless it saves copies, or a checkpoint has them for its argument.
-  const bool copies = ops::writes_scores(sc) || ops::repeats_heads(sc) || ops::lays_out(sc);
+  const bool lays = ops::lays_out(sc), repeats = ops::writes_scores(sc) || ops::repeats_heads(sc);
+  bytes keys{0}, copied{0};
+  for (const auto& k : kinds_of(m)) {
+    if (!shares_keys(k.kind.mixer)) continue;
+    const auto own = attending(m, k.kind.mixer);
+    const auto size = 2 * rounded(checked::mul(sc.tokens, own.kv_width()), sc.width);
+    keys += size;
+    if (lays || (repeats && own.kv() < own.heads)) copied += size;
+  }
+  r.gradient += keys;
   if (s.source->recompute.mode == recompute_mode::full)
     r.kept += keys;
-  else if (copies)
-    r.in_forward += keys;
+  else
+    r.in_forward += copied;
   return r;
 }
 
