@@ -187,4 +187,33 @@ TEST_CASE("LLaVA-OneVision's tiles") {
   CHECK(cut(1920, 1080, 3) == 3);   // of several images each is one tile
 }
 
+// On paper, by processing_llava_onevision.py: patches of a tile's edge are 384 / 14 = 27.
+TEST_CASE("tokens of tiles that are cut to the image") {
+  vision_shape v = {.kind = vision_kind::siglip, .projector = projector_kind::mlp, .layers = 26, .hidden = 1152, .heads = 16, .ffn = 4304, .patch = 14, .image = 384, .positions = 729, .newline = true, .grid = 6};
+  const auto tokens = [&](std::int64_t wide, std::int64_t high, std::int64_t count = 1) { return tokens_in_sequence(v, {.count = count, .width = wide, .height = high}); };
+  CHECK(tokens(384, 384) == 729 + 27 + 729);
+  CHECK(tokens(768, 384) == 54 * 27 + 27 + 729);
+  CHECK(tokens(2304, 2304) == 81 * 81 + 81 + 729);    // 162 x 162 are twice as wide as nine tiles
+  CHECK(tokens(1920, 1080) == 108 * 60 + 60 + 729);   // 135 x 81, of which 75 rows are the image's; their root over nine tiles' is 1.242
+  CHECK(tokens(1080, 1920) == 60 * 108 + 108 + 729);
+  CHECK(tokens(1920, 1080, 3) == 3 * (729 + 1));
+  CHECK(tokens_in_sequence(v, {.count = 1}) == 729);
+  // LLaVA-NeXT's grid of 2 x 2 tiles: the 2,928 tokens that its largest image has.
+  v.image = 336, v.grid = 0, v.positions = 577, v.slices = 5;
+  CHECK(tokens(672, 672) == 2928);
+  CHECK(tokens(672, 672, 2) == 2 * 2928);
+  CHECK(tokens_in_sequence(v, {.count = 2}) == 2 * 576);
+
+  auto j = small_job(vision_kind::siglip, projector_kind::mlp);
+  auto& t = j.model.vision;
+  t.image = 384, t.merge = 1, t.slices = 0, t.positions = 729, t.newline = true, t.grid = 6;
+  j.batch.images = {.width = 2304, .height = 2304};
+  j.batch.sequence = 7370;
+  const auto why = [&] { const auto no = objection_to(j); return no ? std::string{no.in_words().what()} : std::string{}; };
+  CHECK(why().find("batch.sequence must hold the tokens of a sample's images; they are (found 7371)") != std::string::npos);
+  CHECK(unknowns::sequence.first(j) == 7371);
+  j.batch.sequence = 7371;
+  CHECK(why().empty());
+}
+
 }  // namespace test_more_towers

@@ -128,11 +128,12 @@ constexpr edges fill_tokens(const edges& image, std::int64_t tokens, std::int64_
   return r;
 }
 
-/// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints); and the image as a whole.
+/// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints).
 /// LLaVA-OneVision: of all grids of up to `most` tiles along each edge, one row of the checkpoints' list for each height.
-constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile, std::int64_t most = 0) {
+constexpr edges best_grid(const edges& image, std::int64_t tile, std::int64_t most = 0) {
   constexpr edges few[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
-  std::int64_t best = 0, kept_best = 0, lost_best = 0;
+  edges best{};
+  std::int64_t kept_best = 0, lost_best = 0;
   const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
   for (std::int64_t i = 0; i < (most > 0 ? most * most : 5); ++i) {
     const auto g = most > 0 ? edges{i % most + 1, i / most + 1} : few[i];
@@ -140,9 +141,30 @@ constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile, std::in
     const double scale = wide / w < high / h ? wide / w : high / h;
     const auto left = checked::mul(floor_of(w * scale), floor_of(h * scale)), all = checked::mul(image.width, image.height);
     const auto kept = left < all ? left : all, lost = checked::mul(g.width * tile, g.height * tile) - kept;
-    if (kept > kept_best || (kept == kept_best && lost < lost_best)) best = g.width * g.height, kept_best = kept, lost_best = lost;
+    if (kept > kept_best || (kept == kept_best && lost < lost_best)) best = g, kept_best = kept, lost_best = lost;
   }
-  return best + 1;
+  return best;
+}
+/// … and the image as a whole.
+constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile, std::int64_t most = 0) {
+  const auto g = best_grid(image, tile, most);
+  return g.width * g.height + 1;
+}
+/// Their tokens: the image as a whole, and the grid, whose rows and columns beside the image go, each row with a vector at its end. LLaVA-OneVision makes
+/// a grid smaller that has more than nine tiles' tokens ("anyres_max_9"). processing_llava_next.py, processing_llava_onevision.py _get_unpadded_features.
+constexpr std::int64_t tokens_of_grid(const vision_shape& v, const edges& image) {
+  const auto side = v.image / v.patch;
+  const auto g = best_grid(image, v.image, v.grid);
+  std::int64_t wide = g.width * side, high = g.height * side;
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
+  const auto cut = [](std::int64_t& edge, double to) { edge -= (edge - floor_of(to + 5e-8)) / 2 * 2; };  // int(round(…, 7))
+  if (w * static_cast<double>(high) > h * static_cast<double>(wide))
+    cut(high, h * static_cast<double>(wide) / w);
+  else
+    cut(wide, w * static_cast<double>(high) / h);
+  const double over = square_root(static_cast<double>(wide * high) / static_cast<double>(9 * side * side));
+  if (v.grid > 0 && over > 1.1) wide = floor_of(static_cast<double>(wide) / over), high = floor_of(static_cast<double>(high) / over);
+  return wide * high + high + side * side;
 }
 
 /// Idefics 3 and SmolVLM: the longer edge becomes four tiles' (size.longest_edge of all checkpoints), the shorter one as many as it takes (_resize_output_size_rescale_to_max_len,
@@ -209,6 +231,15 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   }
   v.slices = checked::mul(tiles, b.count > 0 ? b.count : 1);
   return v;
+}
+
+/// Tokens that the images of a sample take of its sequence; of LLaVA-NeXT's without a size, what they take at least: each as a whole. Several of
+/// LLaVA-OneVision's are a tile each, with one vector (processing_llava_onevision.py, batch_num_images).
+constexpr std::int64_t tokens_in_sequence(const vision_shape& v, const image_batch& b) {
+  if (!v.newline) return image_tokens(seen(v, b));
+  const auto count = b.count > 0 ? b.count : 1, whole = patches_of_tile(v);
+  if (v.grid > 0 && count > 1) return checked::mul(count, whole + 1);
+  return checked::mul(count, b.width > 0 && b.height > 0 ? detail::tokens_of_grid(v, {b.width, b.height}) : whole);
 }
 
 }  // namespace headroom

@@ -38,8 +38,8 @@ constexpr std::int64_t smallest_cluster(const job& j) {
 /// Tokens that a sample's images take of its sequence; 1 where none are given. Megatron-LM's tower has images of one size, whether they are given or not.
 constexpr std::int64_t tokens_of_images(const job& j) {
   const auto v = seen(j.model.vision, j.batch.images);
-  if ((!j.batch.images.given() && v.kind != vision_kind::megatron_clip) || v.newline || v.patch < 1 || v.image < v.patch) return 1;
-  const auto tokens = image_tokens(v);
+  if ((!j.batch.images.given() && v.kind != vision_kind::megatron_clip) || v.patch < 1 || v.image < v.patch) return 1;
+  const auto tokens = tokens_in_sequence(j.model.vision, j.batch.images);
   return tokens > 1 ? tokens : 1;
 }
 
