@@ -224,14 +224,14 @@ TEST_CASE("adapters in a tower, in its projector, and in both") {
   CHECK(cost(qwen).step.value > 0);
   const auto why = [](job of) { const auto no = objection_to(of); return no ? std::string{no.sentence} : std::string{}; };
   qwen.adapter.kind = adapter_kind::dora;
-  CHECK(why(qwen).find("adapters in a tower are modelled as LoRA") != std::string::npos);
+  CHECK(why(qwen).find("adapter.kind must be lora, or adapter.targets be without vision and projector") != std::string::npos);
   qwen.adapter.kind = adapter_kind::lora;
   qwen.sharding = fsdp1(3);
-  CHECK(why(qwen).find("adapters in a tower are modelled as LoRA") != std::string::npos);
+  CHECK(why(qwen).find("sharding.kind must be none, ddp or zero, or adapter.targets be without vision and projector") != std::string::npos);
   qwen.sharding = zero(2);
   qwen.framework = frameworks::deepspeed;
   qwen.batch.images = {.none = true};
-  CHECK(why(qwen).find("adapters in a tower that never runs are modelled on one GPU") != std::string::npos);
+  CHECK(why(qwen).find("adapters in a tower that never runs are modelled on one GPU, without sharding, by this version: sharding.kind must be none") != std::string::npos);
   // Nothing runs them: of the tower's and the merger's adapters, 4 bytes each, there are the weights alone.
   qwen.sharding = {};
   qwen.framework = frameworks::hf_trainer;
@@ -242,6 +242,15 @@ TEST_CASE("adapters in a tower, in its projector, and in both") {
   CHECK(idle.gpu[row::adapters] == bytes{4 * (text + side) + 32 * 3 * 256});  // a matrix of 16 and 3,420 fills 427.5 blocks of 512 bytes
   CHECK(idle.gpu[row::gradients] == bytes{4 * text});
   CHECK(idle.gpu[row::optimizer_state] == bytes{8 * text});
+  qwen.batch.images = {.width = 448, .height = 448};
+  CHECK(why(qwen).empty());
+  qwen.model = models::llama_3_2_1b;
+  qwen.batch.images = {};
+  CHECK(why(qwen).find("the model has no tower beside its text") != std::string::npos);
+  qwen.model = models::gemma_3_4b;
+  CHECK(why(qwen).find("this model's projector is a parameter and no linear layer") != std::string::npos);
+  qwen.adapter.targets.bits &= ~module_set::bit(module::projector);
+  CHECK(why(qwen).empty());
 }
 
 TEST_CASE("what a tower adds to an estimate") {

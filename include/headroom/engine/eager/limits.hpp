@@ -157,6 +157,25 @@ constexpr objection check_eager_recompute(const job& j, const No& no) {
   return {};
 }
 
+/// Adapters in a tower.
+template <class No>
+constexpr objection check_tower_adapters(const job& j, const No& no) {
+  using enum vision_kind;
+  const auto& a = j.adapter;
+  const auto& v = j.model.vision;
+  if (!a.active() || (!a.targets.has(module::vision) && !a.targets.has(module::projector))) return {};
+  if (v.layers == 0) return no("headroom: adapter.targets has vision or projector, and the model has no tower beside its text: leave them out; model", j.model.label);
+  if (j.batch.images.none && j.sharding.kind != sharding_kind::none)
+    return no("headroom: adapters in a tower that never runs are modelled on one GPU, without sharding, by this version: sharding.kind must be none, or adapter.targets be without vision and projector; sharding.stage", j.sharding.stage);
+  if (j.framework.kernels.adapted() && !j.batch.images.none) return no("headroom: adapters in a tower are not modelled for this framework by this version: adapter.targets must be without vision and projector; framework", j.framework.label);
+  if (a.kind != adapter_kind::lora) return no("headroom: adapters in a tower are modelled as LoRA alone by this version: adapter.kind must be lora, or adapter.targets be without vision and projector; rank", a.rank);
+  if (j.sharding.gathers_units()) return no("headroom: adapters in a tower are not modelled under FSDP by this version: sharding.kind must be none, ddp or zero, or adapter.targets be without vision and projector; sharding.stage", j.sharding.stage);
+  if (v.attention_pool || v.kind == llama4 || v.kind == gemma4 || is_glm(v.kind) || v.projector == projector_kind::resampler)
+    return no("headroom: adapters in this model's tower are not modelled by this version: adapter.targets must be without vision and projector; model", j.model.label);
+  if (v.projector == projector_kind::norm_linear && a.targets.has(module::projector)) return no("headroom: this model's projector is a parameter and no linear layer, which PEFT does not find: adapter.targets must be without projector; model", j.model.label);
+  return {};
+}
+
 /// A tower beside samples of text alone, and matrices quantised beside the language model's layers.
 template <class No>
 constexpr objection check_beside_text(const job& j, const No& no) {
@@ -176,15 +195,7 @@ constexpr objection check_beside_text(const job& j, const No& no) {
     return no("headroom: an adapter of a head that is the embedding's matrix is not modelled under FSDP or ZeRO's stage 3 by this version: adapter.targets must be without lm_head");
   if (adapts_tied_head(j) && j.parallel.pipeline > 1)
     return no("headroom: an adapter of a head that is the embedding's matrix is not modelled with layers spread over GPUs by this version: adapter.targets must be without lm_head, or parallel.pipeline 1; pipeline", j.parallel.pipeline);
-  if (a.active() && (a.targets.bits & tower.bits) != 0) {
-    using enum vision_kind;
-    const auto& v = j.model.vision;
-    const bool other = v.attention_pool || v.kind == llama4 || v.kind == gemma4 || is_glm(v.kind) || v.projector == projector_kind::resampler || (v.projector == projector_kind::norm_linear && a.targets.has(module::projector));
-    if (v.layers == 0 || other || (j.framework.kernels.adapted() && !j.batch.images.none) || a.kind != adapter_kind::lora || j.sharding.gathers_units())
-      return no("headroom: adapters in a tower are modelled as LoRA of towers that are linear layers, without FSDP and kernels for adapters; layers", v.layers);
-    if (j.batch.images.none && j.sharding.kind != sharding_kind::none)
-      return no("headroom: adapters in a tower that never runs are modelled on one GPU, without sharding, by this version; sharding.stage", j.sharding.stage);
-  }
+  if (const auto why = check_tower_adapters(j, no)) return why;
   if (!j.batch.images.none) return {};
   if ((trained_modules(j, -1).bits & tower.bits) != 0)
     return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);
