@@ -75,6 +75,8 @@ TEST_CASE("Llama 4's chunks have a window's masks") {
   CHECK(io::model_from_config(c).sliding_window == 8192);
   CHECK(models::llama_4_scout.sliding_window == 8192);
   CHECK(models::llama_4_scout.full_layers == 48 / 4);
+  CHECK(models::llama_4_scout.chunked);
+  CHECK(io::model_from_config(c).chunked);
   c.erase("layer_types");
   c["no_rope_layers"] = nlohmann::json(std::vector<int>(13, 0));
   CHECK_THROWS_WITH_AS((void)io::model_from_config(c), doctest::Contains("names more layers than there are, 12"), job_error);
@@ -304,6 +306,20 @@ TEST_CASE("which layers of Qwen stand behind a window") {
   CHECK(full({}) == std::pair{std::int64_t{0}, std::int64_t{0}});
   CHECK(full({{"use_sliding_window", true}, {"max_window_layers", 4}}) == std::pair{std::int64_t{32}, std::int64_t{4}});
   CHECK(full({{"use_sliding_window", true}}) == std::pair{std::int64_t{32}, std::int64_t{6}});
+}
+
+// modeling_llama4.py Llama4PreTrainedModel: _supports_flash_attn is False.
+TEST_CASE("transformers has no flash attention for Llama 4") {
+  job j{.model = models::llama_4_scout, .hardware = {.gpu = gpus::b200_sxm_180gb, .nodes = 8, .gpus_per_node = 8}, .framework = frameworks::hf_trainer, .precision = precisions::bf16, .sharding = fsdp2(), .batch = {.micro = 1, .sequence = 4096}};
+  j.model.vision = {};
+  for (const auto a : {attention::flash, attention::flash3}) {
+    j.attention = a;
+    const auto why = objection_to(j);
+    REQUIRE(why);
+    CHECK(std::string{why.in_words().what()}.find("transformers runs no flash attention in chunks") != std::string::npos);
+  }
+  j.attention = attention::sdpa;
+  CHECK_FALSE(objection_to(j));
 }
 
 }  // namespace test_attention_masks

@@ -75,4 +75,15 @@ TEST_CASE("of routed experts, those count that a token visits") {
   BOTH(model_flops(models::mixtral_8x7b, 1, 512).value == 6 * tokens * (32 * layer + 32000 * 4096.0) + 12 * 32 * 32 * 128 * tokens * tokens);
 }
 
+// Llama 4: of 48 layers 12 see all positions, 36 their chunk of 8,192 (transformers masking_utils.py chunked_overlay).
+TEST_CASE("a chunk is a square, and no window that moves on") {
+  constexpr auto& m = models::llama_4_scout;
+  constexpr double w = 8192;
+  const auto pairs = [&](double n, causal_convention c) { return 48 * attended_pairs(m, n, c); };
+  CHECK(pairs(2 * w, causal_convention::half_square) == doctest::Approx(12 * (2 * w) * (2 * w) / 2 + 36 * 2 * (w * w / 2)));
+  CHECK(pairs(2 * w, causal_convention::whole_square) == doctest::Approx(12 * (2 * w) * (2 * w) + 36 * 2 * w * w));
+  CHECK(pairs(2 * w + 100, causal_convention::half_square) == doctest::Approx(12 * (2 * w + 100) * (2 * w + 100) / 2 + 36 * (w * w + 100.0 * 100 / 2)));
+  CHECK(pairs(w, causal_convention::half_square) == doctest::Approx(48 * w * w / 2));
+}
+
 }  // namespace test_flops

@@ -19,7 +19,9 @@ constexpr double attended_pairs(const shape& m, double sequence, causal_conventi
   if (m.position == position_kind::disentangled) return all + sequence * static_cast<double>(m.relative_buckets);  // two products with the table beside two with the sequence
   const auto w = static_cast<double>(m.sliding_window);
   if (m.sliding_window <= 0 || w >= sequence) return all;
-  const double near = c == causal_convention::half_square && !m.bidirectional ? w * sequence - w * w / 2 : w * sequence;
+  const bool half = c == causal_convention::half_square && !m.bidirectional;
+  const double chunks = static_cast<double>(static_cast<std::int64_t>(sequence) / m.sliding_window), rest = sequence - chunks * w;  // a square each
+  const double near = m.chunked ? (chunks * w * w + rest * rest) / (half ? 2 : 1) : half ? w * sequence - w * w / 2 : w * sequence;
   const auto full = m.pattern.given() ? 0 : m.global_every > 0 ? checked::ceil_div(m.layers, m.global_every) : m.full_layers < m.layers ? m.full_layers : m.layers;
   return full > 0 ? near + (all - near) * static_cast<double>(full) / static_cast<double>(m.layers) : near;
 }

@@ -116,6 +116,7 @@ constexpr shape llama4(name label, n experts, n every) {
   auto s = shared(routed(llama(label, 48, 5120, 40, 8, 16384, 202048, false, 128), experts, 1, 8192), 1, 8192);
   s.experts.every = every;
   s.sliding_window = 8192;  // layers without positions see past their chunk
+  s.chunked = true;
   s.full_layers = 12;
   s = with_vision(s, vision_kind::llama4, projector_kind::pixel_mlp, 34, 1408, 16, 5632, 14, 336);
   s.vision.merge = 2;

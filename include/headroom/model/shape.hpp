@@ -121,6 +121,7 @@ struct shape {
   bool fused_gate_up{};
   softmax_kind softmax{};
   bool frozen_positions{};          ///< the table of positions is held without gradient (Marian's sinusoids)
+  bool chunked{};                   ///< the window is a chunk of the sequence, of which a position sees what is in front of it (Llama 4)
   std::int64_t attention_softcap{};  ///< 0: none
   std::int64_t logit_softcap{};
   std::int64_t sliding_window{};     ///< 0: full attention

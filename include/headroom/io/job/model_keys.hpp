@@ -222,6 +222,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.whole("attention_softcap", m.attention_softcap);
   k.whole("logit_softcap", m.logit_softcap);
   k.whole("sliding_window", m.sliding_window);
+  k.flag("chunked", m.chunked);
   k.whole("full_layers", m.full_layers);
   k.whole("global_every", m.global_every);
   k.nested("experts", m.experts);

@@ -52,6 +52,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.attention_softcap", "cap of attention's scores; 0: none"},
     {"model.logit_softcap", "cap of the logits; 0: none"},
     {"model.sliding_window", "tokens that a layer attends to; 0: all"},
+    {"model.chunked", "the window is a chunk: a layer attends to the tokens of its own chunk of the sequence (Llama 4)"},
     {"model.full_layers", "how many of the layers behind a window see all tokens all the same (Gemma 3, gpt-oss): memory and the step's time hang on it"},
     {"model.global_every", "behind a window, every so-manyth layer sees all tokens (ModernBERT); 0: none"},
     {"model.experts", "experts of its sparse layers"},
