@@ -3,6 +3,7 @@
 // src/llamafactory/hparams/parser.py get_train_args).
 #pragma once
 
+#include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
 
 namespace headroom::io::detail {
