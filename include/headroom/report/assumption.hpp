@@ -161,11 +161,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::recipe_of_one_date,
      "this framework's training loop is a recipe that changes from release to release; the one of the stated date is assumed.",
      {"recipe", reading::allocated, error_base::allocated, 40, 40}},
-    // Stated: of 23 runs with a tower MiniCPM-V's six, of grade C, took twice what is predicted, of what comes and goes: half of that is one deviation
-    // (tests/accuracy/test_towers.cpp has all). Weights and states are none of its errors.
+    // Stated: MiniCPM-V's six runs, of grade C, took twice what is predicted, of what comes and goes (test_towers.cpp): half of that is one deviation.
     {assumption::towers_on_few_runs,
-     "vision towers, resamplers and their ZeRO-3 gathers follow their source; six of 23 measured runs, MiniCPM-V's, occupied twice what is "
-     "predicted, and why is not known.",
+     "vision towers, resamplers and their ZeRO-3 gathers follow their source; MiniCPM-V's six measured runs took twice what is predicted, and why is not known.",
      {"towers", reading::allocated, error_base::step_tensors, 250, 500}},
     // Stated: the only two runs of torchtitan's pipelines took 21 and 27 % more than is predicted.
     {assumption::eager_stages_on_two_runs,
