@@ -53,7 +53,7 @@ inline json_value deepspeed_document(const job& given) {
   }
 
   auto rest = detail::without(job_to_json(j), {"sharding", "offload", "precision", "batch.micro", "batch.accumulation"});
-  if (ds.contains("optimizer") && rest["optimizer"].is_object()) rest["optimizer"].erase("implementation");
+  if (j.optimizer.how == implementation::foreach && ds.contains("optimizer")) rest["optimizer"].erase("implementation");  // torch_adam says it; FusedAdam is what DeepSpeed takes
   auto d = detail::draft_from(rest);
   import_deepspeed(d, {.source = std::string{target}, .root = ds, .lines = {}});
   detail::check_reads_back(j, d.settled(), target);
