@@ -163,6 +163,43 @@ constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std
   return project(n, out, false);
 }
 
+/// Qwen-VL's PatchMerger; `project(from, in, to, bias)` is a matrix of the projector. Qwen3VLVisionModel's deepstack_merger_list reads earlier blocks'
+/// results, which those blocks keep as this program's input is kept, and norms merged patches. Language layers add what it makes, which this program does once.
+template <class Project>
+constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patches, std::int64_t out, bool trains, const Project& project) {
+  const auto& v = m.vision;
+  const auto wide = checked::mul(v.merge, v.merge, v.hidden);
+  auto x = detail::traits_of(v.kind).norm_vectors == 1 ? rms_norm(p, t, patches, v.hidden, trains) : layer_norm(p, t, patches, v.hidden, trains, true);
+  x = project(activate(p, t, project(x, wide, wide, true), activation_kind::gelu), wide, out, true);
+  for (std::int64_t i = 0; i < v.deep_mergers; ++i) {
+    const auto deep = layer_norm(p, t, patches, wide, trains, true);
+    x = add(p, x, project(activate(p, t, project(deep, wide, wide, true), activation_kind::gelu), wide, out, true));
+  }
+  return x;
+}
+
+/// GLM-4V's: the tower's convolution reads four rows as they lie (Glm4vVisionModel.downsample), Glm4vVisionPatchMerger the rest.
+template <class Project>
+constexpr tensor merge_glm(program& p, const scene& t, const vision_shape& v, tensor x, std::int64_t out, bool tower_trains, bool trains, const Project& project) {
+  const auto inner = v.projector_hidden;
+  x = project(multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
+  x = activate(p, t, layer_norm(p, t, x, out, trains, true), activation_kind::gelu);
+  const auto gate = project(x, out, inner, false), up = project(x, out, inner, false);
+  return project(multiply(p, activate(p, t, gate, activation_kind::silu), up), inner, out, false);
+}
+
+/// Gemma4VisionPooler: a matrix of fp32 shares of patches; places that no patch has filled are left out.
+constexpr tensor pool_patches(program& p, const scene& t, const vision_shape& v, tensor x) {
+  const auto places = checked::mul(t.samples, v.tokens), left = image_tokens(v) / tiles(v);
+  const auto filled = p.make(p.elements(x), p.width(x)), padding = p.make(t.tokens, 1);
+  p.step(x.bit(), filled | padding, {.saves = padding.bit()});
+  const auto wide = cast(p, filled, 4), shares = p.make(checked::mul(places, patches_of_tile(v)), 4), pooled = p.make(checked::mul(places, v.hidden), 4);
+  p.step(wide.bit(), shares | pooled, {.saves = shares.bit(), .forward_temporary = 2 * p.size(shares)});
+  const auto kept = p.make(checked::mul(t.samples, left, v.hidden), 4), mask = p.make(places, 1);
+  p.step(pooled.bit(), kept | mask, {.saves = mask.bit(), .backward_temporary = p.size(pooled)});
+  return cast(p, kept, t.residual_width);
+}
+
 }  // namespace ops
 
 /// From the tower's last block to image tokens as wide as the language model.
@@ -191,19 +228,7 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       x = project(ops::rms_norm(p, t, pooled, v.hidden, trains), v.hidden, out, false);
       break;
     }
-    case projector_kind::merger: {
-      const auto wide = checked::mul(v.merge, v.merge, v.hidden);
-      const auto patches = x;
-      x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, trains) : ops::layer_norm(p, t, x, v.hidden, trains, true);
-      x = project(ops::activate(p, t, project(x, wide, wide, true), activation_kind::gelu), wide, out, true);
-      // Qwen3VLVisionModel's deepstack_merger_list: of earlier blocks' results, which those blocks keep as this program's input is kept; norms
-      // over merged patches. Language layers add what they make, which this program does once.
-      for (std::int64_t i = 0; i < v.deep_mergers; ++i) {
-        const auto deep = ops::layer_norm(p, t, patches, wide, trains, true);
-        x = ops::add(p, x, project(ops::activate(p, t, project(deep, wide, wide, true), activation_kind::gelu), wide, out, true));
-      }
-      break;
-    }
+    case projector_kind::merger: x = ops::merge(p, t, m, x, out, trains, project); break;
     case projector_kind::pixel_mlp: {
       const auto merged = checked::mul(v.merge, v.merge, v.hidden);
       x = ops::activate(p, t, project(ops::pointwise(p, x), merged, v.projector_hidden, false), activation_kind::gelu);
@@ -221,32 +246,14 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       x = project(ops::activate(p, t, project(x, wide, out, true), activation_kind::gelu), out, out, true);
       break;
     }
-    case projector_kind::glm_merger: {  // the convolution reads four rows as they lie
-      const auto inner = v.projector_hidden;
-      x = project(ops::multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
-      x = ops::activate(p, t, ops::layer_norm(p, t, x, out, trains, true), activation_kind::gelu);
-      const auto gate = project(x, out, inner, false), up = project(x, out, inner, false);
-      x = project(ops::multiply(p, ops::activate(p, t, gate, activation_kind::silu), up), inner, out, false);
-      break;
-    }
+    case projector_kind::glm_merger: x = ops::merge_glm(p, t, v, x, out, tower_trains, trains, project); break;
     case projector_kind::patch_merger: {  // a copy lays merge² patches side by side
       x = ops::pointwise(p, ops::rms_norm(p, t, x, v.hidden, trains));
       x = project(x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);
       x = project(ops::activate(p, t, project(x, v.hidden, out, false), activation_kind::gelu), out, out, false);
       break;
     }
-    case projector_kind::pooled_linear: {  // Gemma4VisionPooler: a matrix of fp32 shares; Gemma4MultimodalEmbedder
-      const auto places = checked::mul(t.samples, v.tokens), left = image_tokens(v) / tiles(v);
-      const auto filled = p.make(p.elements(x), p.width(x)), padding = p.make(t.tokens, 1);
-      p.step(x.bit(), filled | padding, {.saves = padding.bit()});
-      const auto wide = ops::cast(p, filled, 4), shares = p.make(checked::mul(places, patches_of_tile(v)), 4), pooled = p.make(checked::mul(places, v.hidden), 4);
-      p.step(wide.bit(), shares | pooled, {.saves = shares.bit(), .forward_temporary = 2 * p.size(shares)});
-      const auto kept = p.make(checked::mul(t.samples, left, v.hidden), 4);
-      const auto mask = p.make(places, 1);  // of places that no patch has filled
-      p.step(pooled.bit(), kept | mask, {.saves = mask.bit(), .backward_temporary = p.size(pooled)});
-      x = project(ops::unit_norm(p, t, ops::cast(p, kept, t.residual_width), v.hidden), v.hidden, out, false);
-      break;
-    }
+    case projector_kind::pooled_linear: x = project(ops::unit_norm(p, t, ops::pool_patches(p, t, v, x), v.hidden), v.hidden, out, false); break;  // Gemma4MultimodalEmbedder
     case projector_kind::resampler: x = ops::resample(p, t, v, out, x, trains); break;
     case projector_kind::none:
     case projector_kind::contrastive: break;

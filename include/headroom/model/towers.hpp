@@ -137,6 +137,17 @@ constexpr void add_norm_mlp(inventory& list, const vision_shape& v, std::int64_t
   add_biased(list, role, out, inner, 1, divided ? split_axis::columns : split_axis::none);
 }
 
+/// Glm4vVisionModel.downsample, which is the tower's, and Glm4vVisionPatchMerger.
+constexpr void add_glm_merger(inventory& list, const vision_shape& v, std::int64_t out) {
+  constexpr module role = module::projector;
+  list.add({.role = module::vision, .rows = out, .columns = checked::mul(v.merge, v.merge, v.hidden)});
+  list.add({.role = module::vision, .rows = out});
+  add_unbiased(list, role, out, out);
+  list.add({.role = role, .rows = out, .per_layer = 2});
+  add_matrix(list, {{}, 2, nullptr}, role, v.projector_hidden, out, split_axis::none, false);
+  add_unbiased(list, role, out, v.projector_hidden);
+}
+
 constexpr void add_projector(inventory& list, const shape& m) {
   const auto& v = m.vision;
   constexpr module role = module::projector;
@@ -176,14 +187,7 @@ constexpr void add_projector(inventory& list, const shape& m) {
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
     case projector_kind::shuffled_linear: add_unbiased(list, role, out, checked::mul(v.merge, v.merge, v.hidden)); break;  // Idefics3SimpleMLP
     case projector_kind::norm_mlp: add_norm_mlp(list, v, out); break;
-    case projector_kind::glm_merger:  // Glm4vVisionModel.downsample, Glm4vVisionPatchMerger
-      list.add({.role = module::vision, .rows = out, .columns = checked::mul(v.merge, v.merge, v.hidden)});
-      list.add({.role = module::vision, .rows = out});
-      add_unbiased(list, role, out, out);
-      list.add({.role = role, .rows = out, .per_layer = 2});
-      add_matrix(list, {{}, 2, nullptr}, role, v.projector_hidden, out, split_axis::none, false);
-      add_unbiased(list, role, out, v.projector_hidden);
-      break;
+    case projector_kind::glm_merger: add_glm_merger(list, v, out); break;
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});
       add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden));

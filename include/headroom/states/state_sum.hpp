@@ -138,16 +138,18 @@ class state_sum {
     r.largest = max(r.largest, share);
   }
 
-  /// The weights of one layer are updated one after another, then those of the next: the last comes before the first.
-  constexpr void begin_layers() {
-    loop_.begin_layers();
-    first_updated_ = {};
-    in_layers_ = true;
-  }
-  constexpr void end_layers(bool repeated) {
-    loop_.end_layers(repeated);
-    if (repeated && first_updated_.elements > 0) own_.run(*o_->by_tensor, first_updated_, keeps_.granule);
-    in_layers_ = false;
+  /// The next weight is one of a layer's, or lies outside all. The weights of one layer are updated one after another, then those of the next: where layers
+  /// repeat, the last comes before the first.
+  constexpr void enter(bool layers, bool repeat) {
+    if (layers == in_layers_) return;
+    in_layers_ = layers;
+    if (layers) {
+      loop_.begin_layers();
+      first_updated_ = {};
+      return;
+    }
+    loop_.end_layers(repeat);
+    if (repeat && first_updated_.elements > 0) own_.run(*o_->by_tensor, first_updated_, keeps_.granule);
   }
   /// All have been told of. ZeRO updates its partition as one vector.
   constexpr void finish() {

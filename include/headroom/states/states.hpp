@@ -90,7 +90,6 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto outside = trained_modules(j, -1);
   const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor();
   const bool fused = s.model.fused_qkv || j.framework.attention.qkv != qkv_projection::separate;
-  bool in_layers = false;
   const auto adapt = [&](const weight& w, std::int64_t copies) {
     const bool runs = !j.batch.images.none || (w.role != module::vision && w.role != module::projector);
     detail::for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) {
@@ -99,13 +98,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   };
   detail::kind_units units(s.model);
   for (const auto& w : list) {
-    if ((w.layers.count > 0) != in_layers) {
-      if (in_layers)
-        sum.end_layers(s.model.layers > 1);
-      else
-        sum.begin_layers();
-      in_layers = !in_layers;
-    }
+    sum.enter(w.layers.count > 0, s.model.layers > 1);
     const auto all = w.copies();
     const auto train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
