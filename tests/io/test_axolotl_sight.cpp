@@ -319,6 +319,18 @@ TEST_CASE("experts that axolotl quantises as they are loaded") {
   CHECK(weights > 99'656'663'040 / 2);
   CHECK(weights < 99'656'663'040 / 2 + 10'000'000'000);
 
+  // Of a model that sees, the tower and the merger are quantised beside them: two bytes a number in 16 bits, half a byte and its scales else.
+  const std::string nf4 = some + "adapter: qlora\nload_in_4bit: true\nlora_r: 16\nquantize_moe_experts: true\nlora_target_modules: [q_proj]\n" + off;
+  const auto sees = yaml("base_model: Qwen/Qwen3.5-35B-A3B\n" + nf4);
+  CHECK(sees.adapter.base_also == module_set{module::experts_gate, module::experts_up, module::experts_down, module::vision, module::projector});
+  auto whole = sees;
+  whole.adapter.base_also = module_set{module::experts_gate, module::experts_up, module::experts_down};
+  // 27 layers of 4 × 1,152² and 2 × 1,152 × 4,304 numbers, patches of 1,536 × 1,152 that are no linear layer, a merger of 4,608 × (4,608 + 2,048).
+  const std::int64_t linear = 27 * (4 * 1'152 * 1'152 + 2 * 1'152 * 4'304) + 4'608 * (4'608 + 2'048);
+  const auto saved = (states(whole).gpu[row::model_parameters] - states(sees).gpu[row::model_parameters]).count();
+  CHECK(saved > linear * 2 - linear * 53 / 100);
+  CHECK(saved < linear * 2 - linear * 50 / 100);
+
   const std::string sparse = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n", four = "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n" + off;
   CHECK(yaml(sparse + four).adapter.rest_experts == formats::tf32);
   CHECK(yaml(sparse + four + "quantize_moe_experts: true\n").adapter.base_also.has(module::experts_up));

@@ -103,7 +103,11 @@ class axolotl_experts {
     const auto by = a_->v.has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit";
     const auto all = json_value::array({"experts_gate", "experts_up", "experts_down"});
     if (quantises_) {
-      d.say({"adapter", "base_also"}, all, a_->v.place("quantize_moe_experts"));
+      auto also = all;  // beside a tower's linear layers, which bitsandbytes replaces, too
+      if (const auto* said = d.find({"adapter", "base_also"}); said != nullptr)
+        for (const auto& part : *said) also.push_back(part);
+      d.job["adapter"].erase("base_also");
+      d.say({"adapter", "base_also"}, also, a_->v.place("quantize_moe_experts"));
       if (*d.find({"adapter", "base"}) == "int8") d.say({"adapter", "rest_experts"}, in_32_bits(), a_->v.place("quantize_moe_experts"));
       return;
     }
