@@ -343,6 +343,8 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n  activation_checkpointing: true\n", {eight}).sharding.kind == sharding_kind::fsdp2);
   CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n", {eight}).offload.parameters == place::on_cpu);
   CHECK(yaml(whole + "fsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
+  CHECK(holds(why(whole + "gradient_checkpointing: true\nfsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}), "fsdp_config.activation_checkpointing and gradient_checkpointing are both true"));
+  CHECK(yaml(whole + "gradient_checkpointing: false\nfsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
   const auto hybrid = yaml(whole + "dp_shard_size: 4\ndp_replicate_size: 2\nfsdp_version: 2\nfsdp_config:\n" + wrap);
   CHECK(hybrid.hardware.gpus() == 8);
   CHECK(hybrid.parallel.replicate == 2);

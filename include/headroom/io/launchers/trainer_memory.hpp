@@ -204,7 +204,12 @@ class trainer_memory {
       } else if (name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) {
         said.ahead = true;
       } else if (name == "activation_checkpointing") {
-        if (truth(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
+        if (!truth(value, path)) continue;
+        // transformers trainer.py, create_accelerator_and_postprocess, since 4.33 (2023-09). LLaMA-Factory and ms-swift checkpoint layers by code of their
+        // own; where activations go to the host, axolotl tells the Trainer nothing of checkpoints (core/builders/base.py, _configure_gradient_checkpointing).
+        if (v_->on("gradient_checkpointing") && !factory_ && !swift_ && !d_->has({"offload", "activations"}))
+          fail("headroom: " + v_->place("fsdp_config") + ": the Trainer ends where " + path + " and gradient_checkpointing are both true: take one of them out");
+        d_->replace("recompute", "full", v_->place("fsdp_config"));
       } else if (name == "reshard_after_forward" && value.is_boolean()) {
         said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {
