@@ -18,6 +18,7 @@ const std::string dense = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size
 const std::string sparse = "base_model: Qwen/Qwen3-30B-A3B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\nlora_mlp_kernel: false\n";
 const std::string asks = "model_config:\n  output_router_logits: true\n";
 job yaml(const std::string& said) { return job_of({{"axo.yaml", said}}, {}); }
+std::string why(const std::string& said) { return refusal_of({{"axo.yaml", said}}, {}); }
 
 }  // namespace
 
@@ -117,6 +118,15 @@ TEST_CASE("words and classes that axolotl ends at") {
   CHECK(refusal_of({{"axo.yaml", "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nflash_attention: true\ntokens: [5]\n"}}, {}).find("axo.yaml:4: tokens must be a list of words") != std::string::npos);
   const auto listed = refusal_of({{"axo.yaml", dense + "fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: [LlamaDecoderLayer]\n"}}, {"hardware.gpus_per_node=8"});
   CHECK(listed.find("transformer_layer_cls_to_wrap must be one name") != std::string::npos);
+}
+
+TEST_CASE("Llama 4 has no flash attention, and its experts made linear are not modelled") {
+  const std::string scout = "base_model: axolotl-quants/Llama-4-Scout-17B-16E-Linearized-bnb-nf4-bf16\nmodel_type: Llama4ForConditionalGeneration\nmicro_batch_size: 1\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\n";
+  CHECK(holds(why(scout + "attn_implementation: flash_attention_2\n"), "axo.yaml:7: transformers has no flash attention for Llama 4"));
+  CHECK(holds(why(scout + "flash_attention: true\n"), "transformers has no flash attention for Llama 4"));
+  CHECK(holds(why(scout + "llama4_linearized_experts: true\nattn_implementation: sdpa\n"), "llama4_linearized_experts = true"));
+  CHECK(holds(why(scout + "attn_implementation: flex_attention\n"), "attn_implementation = \"flex_attention\""));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmodel_type: Llama4ForConditionalGeneration\nmicro_batch_size: 1\n"), "model_type = "));
 }
 
 TEST_CASE("an MLP's fused kernel that xformers has no longer") {

@@ -26,6 +26,8 @@ class axolotl_attention {
     if (a_->kernel == "kernels-community/vllm-flash-attn3") a_->kernel = "flash_attention_3", a_->masks = true;
     if (a_->kernel.empty()) return;
     if (a_->kernel != "sdpa" && a_->kernel != "eager" && !a_->masks && !a_->packs_by_kernel()) return a_->unmodelled(by);
+    if (a_->kernel.starts_with("flash") && v().word_now("base_model").find("Llama-4-") != std::string::npos)
+      a_->refused(by, "transformers has no flash attention for Llama 4, and the run ends where it is loaded (modeling_llama4.py, _supports_flash_attn): attn_implementation sdpa is modelled");
     by_attention_ = by;
     a_->put("attn_implementation", a_->kernel == "xformers" ? "flash_attention_2" : a_->kernel, by);
   }

@@ -23,7 +23,8 @@ class axolotl_method {
     const std::string head = scores ? "AutoModelForSequenceClassification" : judges ? "AutoModelForTokenClassification" : "";
     for (const auto* key : {"model_type", "type_of_model"}) {
       const auto cls = v.word(key, "");
-      if (!cls.empty() && !cls.ends_with("ForCausalLM") && (head.empty() || cls != head)) a_->unmodelled(key);  // another head, or another model
+      const bool own = cls == "Llama4ForConditionalGeneration" && v.word_now("base_model").find("Llama-4-") != std::string::npos;  // the class that it has anyway
+      if (!cls.empty() && !own && !cls.ends_with("ForCausalLM") && (head.empty() || cls != head)) a_->unmodelled(key);  // another head, or another model
       if (!head.empty() && !cls.empty() && cls != head) a_->refused(by_, "a reward model needs model_type " + head + ", which has scores for its head");
     }
     if (!head.empty() && v.number("num_labels", scores ? 1 : 2) != (scores ? 1 : 2)) a_->unmodelled("num_labels");
