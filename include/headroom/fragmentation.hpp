@@ -21,7 +21,7 @@ constexpr bool replays_experts(const job& j) {
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP, of one model alone.
 constexpr bool replays_steps(const job& j) {
   return !has_own_loss(j.objective) && j.framework.runtime == runtime::autograd && j.framework.modules.eager() && (!j.model.sparse() || replays_experts(j)) &&
-         j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
+         j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 && j.model.distinct_layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&
          !j.sharding.by(sharder::megatron);

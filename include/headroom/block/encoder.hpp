@@ -33,6 +33,18 @@ constexpr tensor classify(program& p, const scene& s, const module_set& trained,
   return cross_entropy(p, s, s.autocast ? cast(p, logits, 4) : logits);
 }
 
+/// BCEWithLogitsLoss of a score for each token that is no padding (ElectraForPreTraining.forward). The boolean mask is two lists of places; targets
+/// become fp32; ATen native/Loss.cpp binary_cross_entropy_with_logits makes two results of the scores' size and keeps scores and targets.
+constexpr tensor judge_tokens(program& p, const scene& s, const module_set& trained, tensor x) {
+  auto scores = multiply(p, s, x, {.in = s.model->hidden, .out = 1, .bias = true, .trains = trained.has(module::head), .result = row::logits});
+  const auto places = p.make(2 * s.tokens, 8), chosen = p.make(s.tokens, p.width(scores)), targets = p.make(s.tokens, 4), loss = p.make(1, 4);
+  p.step(scores.bit(), chosen | places, {.saves = places.bit()});
+  scores = s.autocast ? cast(p, chosen, 4) : chosen;
+  p.step(0, targets.bit());
+  p.step(scores | targets, loss.bit(), {.saves = scores | targets, .forward_temporary = 2 * p.size(targets), .backward_temporary = p.size(targets)});
+  return loss;
+}
+
 /// A dense layer, its function and a norm (BertPredictionHeadTransform, ModernBertPredictionHead).
 constexpr tensor transform(program& p, const scene& s, tensor x, std::int64_t width, bool bias, bool trains) {
   const auto& m = *s.model;
@@ -68,12 +80,14 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
   if (m.pooler || (patches && m.classes > 0)) y = ops::first_positions(p, s, x);
   if (m.transformed_classes && m.classes > 0) {
     y = ops::transform(p, s, y, m.hidden, false, trained.has(module::head));
-  } else if (m.pooler) {
+  } else if (m.pooler || m.scored_tokens) {
     y = ops::multiply(p, s, y, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trained.has(module::head)});
-    y = ops::activate(p, s, y, activation_kind::tanh);
+    y = ops::activate(p, s, y, m.pooler ? activation_kind::tanh : m.activation);
   }
   if (s.scoring.repads) y = ops::padded_again(p, y);
-  if (m.classes > 0) {
+  if (m.scored_tokens) {
+    loss = ops::judge_tokens(p, s, trained, y);
+  } else if (m.classes > 0) {
     if (!patches) y = ops::drop(p, y, s.drops.hidden);
     y = ops::classify(p, s, trained, y, m.hidden);
     loss = loss.valid() ? ops::add(p, loss, y) : y;

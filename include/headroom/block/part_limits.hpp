@@ -92,6 +92,8 @@ constexpr objection check_norms_and_ends(const job& j, const No& no) {
   if (m.narrow_embedding && (m.embedding_dim < 1 || m.head == head_kind::language || m.encoder.layers > 0))
     return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
   const bool bert = f.modules.megatron() && m.bidirectional && !m.norm_after && m.head == head_kind::masked_language;  // engine/tensor_parallel/limits.hpp
+  if (m.distinct_layers > 0 && (divides || j.adapter.active() || j.sharding.kind != sharding_kind::none || !j.trainable.all() || j.batch.accumulation > 1 || j.parallel.pipeline > 1 || j.optimizer.in_backward || j.hardware.gpus() > 1 || j.recompute.mode != recompute_mode::none))
+    return no("headroom: layers that run several times (model.distinct_layers) are modelled on one GPU, all of them trained, with batch.accumulation 1, without adapters and recomputation, by this version", f.label);
   if (divides && !bert && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", f.label);
   return {};

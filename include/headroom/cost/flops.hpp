@@ -70,7 +70,7 @@ namespace detail {
 /// FLOPs of a forward's multiplications with a weight of the main stack; of routed experts, those that a token visits.
 constexpr double matrix_flops(const shape& m, const weight& w, double samples, double sequence) {
   const double read = w.role == module::head && reads_first_position(m) ? samples : samples * sequence;
-  const double each = 2 * read * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+  const double each = 2 * read * static_cast<double>(w.elements()) * static_cast<double>(w.copies()) * w.runs;
   return w.expert ? each * (static_cast<double>(m.experts.active) / static_cast<double>(m.experts.count)) : each;
 }
 /// … with a table that is the head, too.

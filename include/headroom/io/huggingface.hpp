@@ -62,7 +62,7 @@ inline constexpr family_name family_names[] = {
     {"Qwen2VLText", "qwen2_vl_text"}, {"Qwen2_5_VLText", "qwen2_vl_text"}, {"Qwen3VLText", "qwen3_vl_text"}, {"Qwen3VLMoeText", "qwen3_vl_moe_text"},
     {"Qwen3_5Text", "qwen3_5_text"}, {"Qwen3_5MoeText", "qwen3_5_moe_text"}, {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
     {"DeepseekV32", "deepseek_v32"}, {"GlmMoeDsa", "glm_moe_dsa"},
-    {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
+    {"Albert", "albert"},         {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
     {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},

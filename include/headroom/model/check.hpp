@@ -17,7 +17,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const auto& v = m.vision;
   // One test for all sizes: their union has the sign bit where one of them has it.
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
-                           m.mtp_layers | m.classes | m.full_layers | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
+                           m.mtp_layers | m.classes | m.distinct_layers | m.full_layers | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
@@ -119,6 +119,9 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.hidden < 1) return no("headroom: model.hidden must be at least 1", m.hidden);
   if (m.heads < 1) return no("headroom: model.heads must be at least 1", m.heads);
   if (m.heads % m.kv() != 0) return no("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
+  if (m.distinct_layers > 0 && (m.layers % m.distinct_layers != 0 || m.pattern.given() || m.sparse() || m.encoder.layers > 0))
+    return no("headroom: model.distinct_layers must divide model.layers, of a dense model without a pattern and an encoder; it is", m.distinct_layers);
+  if (m.scored_tokens && (m.classes != 1 || m.pooler || m.head != head_kind::none)) return no("headroom: model.scored_tokens needs model.classes 1, no pooler and head \"none\"; classes", m.classes);
   if (m.head_dim == 0 && !m.latent() && m.hidden % m.heads != 0)
     return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
   if (m.layer_input.width > 0 && (m.layer_input.vocab < 1 || !m.pattern.given() || m.parallel_block)) return no("headroom: model.layer_input needs its vocab, and a model.pattern without parallel_block; vocab", m.layer_input.vocab);

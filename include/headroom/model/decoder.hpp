@@ -94,7 +94,7 @@ constexpr void add_head(inventory& list, const shape& m) {
     add_matrix(list, once, module::head, width, m.hidden, split_axis::none, !m.transformed_classes);
     list.add({.role = module::head, .rows = width, .per_layer = norm_vectors(m)});
   }
-  if (m.pooler || (m.transformed_classes && m.classes > 0)) add_matrix(list, once, module::head, m.hidden, m.hidden, split_axis::none, !m.transformed_classes);
+  if (m.pooler || m.scored_tokens || (m.transformed_classes && m.classes > 0)) add_matrix(list, once, module::head, m.hidden, m.hidden, split_axis::none, !m.transformed_classes);
   if (m.transformed_classes && m.classes > 0) list.add({.role = module::head, .rows = m.hidden, .per_layer = norm_vectors(m)});
   if (m.head != head_kind::none) {
     if (!m.tied) list.add({.role = module::head, .rows = m.vocab, .columns = width, .split = split_axis::vocabulary, .linear = true});
@@ -188,6 +188,8 @@ constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own
   each_span(m, feed_forward_kind::experts, [&](const layer_span& at) { add_experts(list, m, {at, 1, nullptr}); });
   add_layer_inputs(list, m);
   add_altup(list, m);
+  if (m.distinct_layers > 0)
+    for (int i = begin; i < list.size; ++i) list.entries[i].runs = static_cast<std::int32_t>(m.layers / m.distinct_layers);
   if (!m.pattern.names_own()) return;
   for (std::size_t i = 0; i < layer_pattern::most_own && !m.pattern.own[i].empty(); ++i) {
     const auto kind = static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i);

@@ -158,9 +158,11 @@ struct shape {
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
   bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)
+  bool scored_tokens{};       ///< a dense layer and its function stand in front of a score for each token, whose loss is binary (ELECTRA's discriminator)
   bool down_bias{};           ///< of an MLP's matrices the last has a bias, whatever `mlp_bias` says (GTE)
   bool layer_biases{};        ///< each layer has a table of relative positions of its own (UMT5)
   bool no_key_bias{};         ///< Whisper: of q, k and v the key projection has no bias, whatever `attention_bias` says
+  std::int64_t distinct_layers{};   ///< layers that have weights of their own, each of which runs layers / distinct_layers times in a row (ALBERT); 0: all
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
   std::int64_t position_offset{};   ///< rows of the position table before position 0 (OPT, BART: 2)

@@ -99,9 +99,10 @@ struct weight {
   bool linear{};   ///< the matrix of a linear layer: what quantised bases replace and adapters attach to
   bool expert{};   ///< a routed expert's: divided over expert parallelism
   bool frozen{};   ///< never trained (Whisper's sinusoids)
+  std::int32_t runs{1};  ///< layers in a row that read the same tensor
 
   [[nodiscard]] constexpr std::int64_t elements() const { return checked::mul(rows, columns); }
-  [[nodiscard]] constexpr std::int64_t copies() const { return layers.count > 0 ? checked::mul(layers.count, per_layer) : per_layer; }
+  [[nodiscard]] constexpr std::int64_t copies() const { return layers.count > 0 ? checked::mul(layers.count / runs, per_layer) : per_layer; }
   [[nodiscard]] constexpr parameters total() const { return parameters{checked::mul(elements(), copies())}; }
   [[nodiscard]] constexpr bool vector() const { return columns == 1; }
 };
@@ -129,7 +130,7 @@ struct inventory {
     if (size == capacity) refuse("headroom: model: its layers alternate too irregularly: a list of weights has room for 80 kinds of tensor, each in layers that stand evenly, or in any of 128; kinds", size);
     weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
-    to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;
+    to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen, to.runs = w.runs;
   }
   /// In front of what is at `place` now.
   constexpr void insert(int place, const weight& w) {

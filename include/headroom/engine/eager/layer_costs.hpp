@@ -130,7 +130,12 @@ template <class Layers>
 /// Fills in what a run's layer costs, or a group of them.
 template <class Layers>
 constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
-  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
+  if (run.span == 1) {
+    cost_layer(run, s, sc, accumulate || run.adds, layers);
+    if (!run.recasts)
+      for (auto* m : {&run.saved, &run.forward, &run.backward}) m->add(row::gathered_parameters, -m->rows[row::gathered_parameters]);
+    return;
+  }
   cost_group(run, s, sc, accumulate, grow, layers);
 }
 

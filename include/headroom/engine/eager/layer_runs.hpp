@@ -21,6 +21,8 @@ struct layer_run {
   bool recomputes{};
   layer_kind kind{};        ///< of a group: its first layer's
   std::int64_t experts{};   ///< routed experts that train in each
+  bool adds{};              ///< a layer above, which runs backward first, has made these gradients: its own are added to them (ALBERT)
+  bool recasts{true};       ///< its weights are not those of the layer below, which autocast has cast already
   std::int64_t span{1};     ///< a group of so many layers, whose kinds repeat from group to group, counts as one
 
   // Of one layer of it:
@@ -139,11 +141,15 @@ constexpr void cut_layers(Runs& runs, const settled_job& s, const scene& sc, con
       if (t.last_layer + 1 > at && t.last_layer + 1 < next) next = t.last_layer + 1;
     }
     if (recomputed > at && recomputed < next) next = recomputed;
+    const auto each = s.model.distinct_layers > 0 ? s.model.layers / s.model.distinct_layers : 1;
+    const bool adds = (at + 1) % each != 0, recasts = at % each == 0;
+    if (const auto last = at / each * each + each - 1; each > 1 && (recasts || !adds)) next = at + 1;
+    else if (each > 1 && last < next) next = last;
     const auto trained = trained_modules(j, at);
     const bool recomputes = at < recomputed;
     const auto experts = s.model.sparse() ? trained_experts(j, at) : 0;
     const auto add = [&](std::int64_t end) {
-      cut_kinds(runs, s.model, {.first = at, .trained = trained, .input_has_gradient = flows, .recomputes = recomputes, .experts = experts}, end);
+      cut_kinds(runs, s.model, {.first = at, .trained = trained, .input_has_gradient = flows, .recomputes = recomputes, .experts = experts, .adds = adds, .recasts = recasts}, end);
     };
     if (!flows && anything_trains(sc, trained)) {
       add(at + 1);
@@ -158,7 +164,7 @@ constexpr void cut_layers(Runs& runs, const settled_job& s, const scene& sc, con
 /// Whether a slice has so few runs that little room will do. Layers that are all alike are cut at the first that trains, and where
 /// recomputation ends.
 constexpr bool few_runs(const settled_job& s, const scene& sc, const model_slice& here) {
-  if (s.source->trainable.size == 0 && !s.model.sparse() && !s.model.pattern.given()) return true;
+  if (s.source->trainable.size == 0 && !s.model.sparse() && !s.model.pattern.given() && s.model.distinct_layers == 0) return true;
   run_count flowing, still;
   cut_layers(flowing, s, sc, here, true);
   cut_layers(still, s, sc, here, false);

@@ -25,7 +25,6 @@ inline constexpr refused_family refused_families[] = {
     {"mllama", "its cross-attention layers"},
     {"mllama_text_model", "its cross-attention layers"},
     {"longcat_flash", "its two attentions and zero experts in each layer"},
-    {"albert", "one layer's weights used by all layers"},
     {"deberta", "its disentangled attention"},
     {"phi3small", "its block-sparse attention"},
 };

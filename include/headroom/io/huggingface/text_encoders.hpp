@@ -31,10 +31,34 @@ inline shape read_electra(const config& c, task head) {
   const auto narrow = c.size({"embedding_size"}, 128);
   m.narrow_embedding = narrow != m.hidden;
   if (m.narrow_embedding) m.embedding_dim = narrow;
-  if (head == task::pretraining)
-    complain(c.at("architectures") + " names ELECTRA's discriminator, whose loss over replaced tokens is not known here; accepted are ElectraModel, ElectraForMaskedLM, "
-             "ElectraForSequenceClassification, ...ForTokenClassification, ...ForQuestionAnswering, ...ForMultipleChoice. `headroom count` may know its parameters all the same");
+  if (head == task::pretraining) {  // ElectraDiscriminatorPredictions
+    m.head = head_kind::none;
+    m.scored_tokens = m.head_bias = true;
+    m.classes = 1;
+    return m;
+  }
   set_head_without_pooler(c, m, head);
+  return m;
+}
+
+/// AlbertModel: BERT's layers behind narrow embeddings; num_hidden_groups of them have weights, and the others run those again. Its older checkpoints
+/// have keys that no code reads.
+inline shape read_albert(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 4096}, {"num_attention_heads", 64}, {"intermediate_size", 16384}, {"vocab_size", 30000},
+                 {"max_position_embeddings", 512}, true, "hidden_act", "gelu_new"}, m);
+  c.ignore({"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
+  m.token_types = c.size({"type_vocab_size"}, 2);
+  m.embedding_dim = c.size({"embedding_size"}, 128);
+  m.narrow_embedding = true;
+  m.distinct_layers = c.count({"num_hidden_groups"}, 1);
+  if (m.layers % m.distinct_layers != 0) complain(c.at("num_hidden_groups") + " must divide num_hidden_layers, " + std::to_string(m.layers) + ", found " + std::to_string(m.distinct_layers));
+  if (const auto kind = c.text({"position_embedding_type"}, "absolute"); kind != "absolute") complain(c.at("position_embedding_type") + " must be \"absolute\", found " + quoted_word(kind));
+  if (head == task::next_sentence) complain(c.at("architectures") + " names a class that ALBERT does not have: the order of sentences is AlbertForPreTraining's");
+  if (c.count({"inner_group_num"}, 1) != 1) complain(c.at("inner_group_num") + " must be 1: groups of several layers are not known here; found " + shown(c.find({"inner_group_num"})));
+  set_encoder_head(c, m, head, true);
+  if (m.distinct_layers == m.layers) m.distinct_layers = 0;
+  if (head == task::pretraining) m.classes = labels_of(c);  // AlbertSOPHead
   return m;
 }
 
@@ -253,7 +277,7 @@ inline bool read_text_encoder(const config& c, std::string_view type, task head,
     shape (*read)(const config&, task);
   };
   static constexpr family families[] = {
-      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2}, {"mpnet", read_mpnet},
+      {"electra", read_electra}, {"albert", read_albert}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2}, {"mpnet", read_mpnet},
       {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian}, {"esm", read_esm}, {"new", read_gte},
   };
   for (const auto& f : families)

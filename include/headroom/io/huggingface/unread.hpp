@@ -44,7 +44,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"granite granitemoe granitemoeshared granitemoehybrid", "normalization_function init_method"},
     {"gemma gemma2 gemma3_text gemma3", "use_bidirectional_attention sliding_window_pattern _sliding_window_pattern sliding_window_size mm_tokens_per_image"},
     {"exaone4 exaone_moe cohere2 olmo3", "sliding_window_pattern"},
-    {"bert roberta xlm-roberta electra gpt_neox bart mbart marian pegasus m2m_100 t5 mt5 umt5", "is_decoder add_bias_logits"},
+    {"bert albert roberta xlm-roberta electra gpt_neox bart mbart marian pegasus m2m_100 t5 mt5 umt5", "is_decoder add_bias_logits"},
     {"electra gpt2 gpt_bigcode gptj gpt_neo codegen",
      "n_ctx summary_activation summary_type summary_use_proj summary_proj_to_labels scale_attn_weights scale_attn_by_inverse_layer_idx predict_special_tokens rotary window_size attention_types "
      "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 reorder_and_upcast_attn inference_runner max_batch_size pad_key_length pre_allocate_kv_cache validate_runner_input attention_layers"},

@@ -171,9 +171,11 @@ void describe_traits(Keys& k, shape& m) {
   k.flag("scaled_queries", m.scaled_queries);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);
+  k.flag("scored_tokens", m.scored_tokens);
   k.flag("down_bias", m.down_bias);
   k.flag("layer_biases", m.layer_biases);
   k.flag("no_key_bias", m.no_key_bias);
+  k.whole("distinct_layers", m.distinct_layers);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);
   k.whole("position_offset", m.position_offset);
