@@ -72,6 +72,21 @@ TEST_CASE("what its overrides say") {
   CHECK(lora.objective.reference == reference_way::adapter_off);
   CHECK(lora.rollout.sleep == 1);
   CHECK(lora.rollout.sync_groups == 28);
+  // Adapters of rank 32 on all seven matrices of 28 layers, q and o of 3,584 by 3,584, k and v of 3,584 by 512, three of 3,584 by 18,944: in the format of the
+  // fp32 base that they are made for, an eighth on each GPU, with two moments.
+  constexpr std::int64_t adapters = std::int64_t{28} * 32 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18'944));
+  static_assert(adapters == 80'740'352);
+  CHECK(lora.adapter.format == formats::fp32);
+  const auto held = estimate(lora).ranks[0].at_phase[static_cast<std::size_t>(phase::step)];
+  CHECK(held[row::adapters] == bytes{4 * adapters / 8});
+  CHECK(held[row::gradients] == bytes{4 * adapters / 8});
+  CHECK(held[row::optimizer_state] == bytes{8 * adapters / 8});
+  // They are multiplied in bf16, as they were when they were kept in it.
+  auto narrow = lora;
+  narrow.adapter.format = formats::bf16;
+  const auto made = [](const job& of, row what) { return estimate(of).ranks[0].at_phase[static_cast<std::size_t>(phase::forward)][what]; };
+  CHECK(made(lora, row::activations) == made(narrow, row::activations));
+  CHECK(said("actor_rollout_ref.model.use_shm=True").assumed_defaults == plain.assumed_defaults + 1);  // files in /dev/shm
   CHECK(said("actor_rollout_ref.rollout.log_prob_micro_batch_size=64").rollout.batch == 8);  // of all eight GPUs
   CHECK(said("actor_rollout_ref.rollout.log_prob_micro_batch_size=64 actor_rollout_ref.actor.ulysses_sequence_parallel_size=2").rollout.batch == 16);
   CHECK(said("actor_rollout_ref.rollout.log_prob_micro_batch_size=64 actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4").rollout.batch == 4);
@@ -123,7 +138,11 @@ TEST_CASE("PPO with a critic, by verl's own script") {
   CHECK(said(rows).batch.sequence == 8192);
   CHECK(said(rows + " critic.ppo_max_token_len_per_gpu=8192").objective.critic.micro == 0);  // as the actor
   CHECK(said(rows + " critic.ppo_max_token_len_per_gpu=16384").objective.critic.micro == 2);
-  CHECK(holds(refused(rows + " critic.ppo_max_token_len_per_gpu=12000"), "rows that are no multiple of the actor's, 8192 tokens"));
+  // Three halves of the actor's row: both are pieces of 4,096 tokens, which hold 1,536.
+  const auto halves = said(rows + " critic.ppo_max_token_len_per_gpu=12288");
+  CHECK(halves.batch == batch{.micro = 2, .sequence = 4096, .accumulation = said(rows).batch.accumulation, .packed = true});
+  CHECK(halves.objective.critic.micro == 3);
+  CHECK(holds(refused(rows + " critic.ppo_max_token_len_per_gpu=12000"), "rows that are no multiple of what divides the actor's and holds the longest sample, 8192 tokens"));
   CHECK(holds(refused(rows + " critic.forward_max_token_len_per_gpu=65536"), "more than it trains on at once"));
   CHECK(holds(refused(rows + " critic.use_dynamic_bsz=False"), "a critic that differs from the actor in it"));
   CHECK(holds(refused(gae + " critic.use_dynamic_bsz=True"), "a critic that differs from the actor in it"));
@@ -137,23 +156,35 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("+actor_rollout_ref.model.override_config.max_position_embeddings=32768 actor_rollout_ref.model.path=openai-community/gpt2"), "override_config.max_position_embeddings"));
   CHECK(said("actor_rollout_ref.model.exclude_modules=.*visual.*") == said());
   CHECK(holds(refused("actor_rollout_ref.model.exclude_modules=.*visual.* actor_rollout_ref.model.lora_rank=32"), "exclude_modules"));
-  CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "is a configuration that is not read"));
+  CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "run.sh:1: names \"gsm8k_multiturn_grpo.yaml\", which no file here is"));
+  CHECK(holds(refused("-cn my_ppo_trainer"), "names \"my_ppo_trainer.yaml\", which no file here is"));
+  CHECK(holds(refused("--config-name=$NAME"), "--config-name is \"$NAME\", which the file itself does not say"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=3"), "ulysses_sequence_parallel_size must divide the GPUs, 8"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.ref.ulysses_sequence_parallel_size=1"), "a reference that cuts samples in another way"));
   CHECK(holds(refused("algorithm.adv_estimator=gae actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1535"), "must hold the longest sample, 1536 tokens"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=False"), "scores of a number of samples beside"));
-  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.use_torch_compile=False"), "entropy_coeff = 0.001 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));  // entropies of what is scored are not compiled either
+  CHECK(holds(refused("actor_rollout_ref.actor.fsdp_config.wrap_policy.min_num_params=1000000"), "min_num_params = 1000000 is not modelled"));
+  CHECK(said("actor_rollout_ref.actor.fsdp_config.wrap_policy.min_num_params=0 critic.optim.optimizer=AdamW") == said());
+  CHECK(holds(refused("critic.optim.optimizer=AdamW8bit"), "critic.optim.optimizer = \"AdamW8bit\" is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.router_replay.mode=R3"), "router_replay.mode = \"R3\" is not modelled"));
+  // A reference that scores more at once than the policy; none is kept where nothing asks for it.
+  const std::string more = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8 actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=16";
+  CHECK(holds(refused(more + " actor_rollout_ref.actor.use_kl_loss=True"), "log_prob_micro_batch_size_per_gpu = 16 is not modelled by this version (more than the policy scores at once, 8)"));
+  CHECK(said(more).rollout.batch == 8);
   CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.entropy_from_logits_with_chunking=True"), "entropy_from_logits_with_chunking = true is not modelled"));
   CHECK(holds(refused("--config-name ppo_megatron_trainer.yaml actor_rollout_ref.actor.entropy_coeff=0.001"), "entropy_coeff = 0.001 is not modelled"));
   CHECK(said("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.entropy_checkpointing=True").batch == said().batch);
   CHECK(said("actor_rollout_ref.actor.entropy_coeff=0.001").assumed_defaults == said().assumed_defaults + 1);
   CHECK(said("actor_rollout_ref.actor.entropy_coeff=0") == said());
   CHECK(said("actor_rollout_ref.actor.entropy_checkpointing=True") == said());
-  CHECK(holds(refused("actor_rollout_ref.actor.entropy_checkpointing=True actor_rollout_ref.actor.use_torch_compile=False"), "entropy_checkpointing = true is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.entropy_checkpointing=True actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
   CHECK(holds(refused("reward_model.enable=True"), "reward_model.enable = true is not modelled"));
-  CHECK(holds(refused("actor_rollout_ref.rollout.multi_turn.enable=True"), "multi_turn.enable = true is not modelled"));
+  // Answers of tools are a part of a completion, which has max_response_length tokens (verl/experimental/agent_loop/tool_agent_loop.py run).
+  CHECK(said("actor_rollout_ref.rollout.multi_turn.enable=True") == said());
   CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));
   CHECK(holds(refused("actor_rollout_ref.rollout.no_such_key=1"), "no_such_key is not known here"));
   // A comment ends the command: the shell starts a program that is called as the pair is.
@@ -171,6 +202,17 @@ TEST_CASE("micro-batches of a number of tokens are packed rows") {
   CHECK(j.rollout.batch == 0);
   CHECK_FALSE(objection_to(j));
   CHECK(said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=32768").rollout.batch == 2);
+  // Scores of three halves of a row: pieces of 8,192 tokens, two that train and three that are scored; of 16,000 tokens no piece holds a sample, and
+  // they count as two rows.
+  const auto halves = said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=24576");
+  CHECK(halves.batch == batch{.micro = 2, .sequence = 8192, .accumulation = 24, .packed = true});
+  CHECK(halves.rollout.batch == 3);
+  CHECK(said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=20001").rollout.batch == 2);
+  const auto whole = estimate(j).ranks[0], pieces = estimate(halves).ranks[0];
+  CHECK(pieces[phase::backward] == whole[phase::backward]);
+  CHECK(pieces[phase::loss_forward] == whole[phase::loss_forward]);
+  // What is scored at once makes its logits in bf16, of the last norm's 3,584 numbers a token, beside a cosine and a sine of 128: nothing else of the logits' size.
+  CHECK(pieces[phase::score] - whole[phase::score] == bytes{std::int64_t{2} * (152'064 + 3584 + 2 * 128) * (24'576 - 16'384)});
 }
 
 TEST_CASE("verl's tuning script for 32 B: numbers of samples are of all GPUs, two of which cut each sample") {
@@ -197,6 +239,44 @@ TEST_CASE("verl's tuning script for 32 B: numbers of samples are of all GPUs, tw
   };
   CHECK(of_length("300"));
   CHECK_FALSE(of_length("500"));
+}
+
+TEST_CASE("a configuration of one's own goes over verl's, and the command over it") {
+  const imported::text mine{"tools.yaml", "hydra:\n  searchpath:\n    - file://verl/trainer/config\ndefaults:\n  - ppo_trainer\n  - _self_\ndata:\n  max_prompt_length: 256\n  max_response_length: 768\n"
+                                          "actor_rollout_ref:\n  model:\n    custom_chat_template: \"${nothing}\"\n  rollout:\n    name: sglang\n    n: 4\n    multi_turn:\n      enable: True\n      max_assistant_turns: 5\n"};
+  const std::string command =
+      "python3 -m verl.trainer.main_ppo --config-path=\"$CONFIG_PATH\" --config-name='tools' algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 "
+      "actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 ";
+  const auto j = job_of({{"run.sh", command + "\n"}, mine});
+  CHECK(j.rollout == rollout{.engine = engine_kind::sglang, .placement = rollout_place::colocated, .share = memory_share::of(0.5), .tensor = 2, .sleep = 2, .batched_tokens = 8192, .prompt = 256, .completion = 768, .generations = 8});
+  CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 64});
+  CHECK(job_of({mine, {"run.sh", command + "\n"}}) == j);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    auto other = mine;
+    other.said.replace(other.said.find(from), from.size(), to);
+    return refusal_of({other, {"run.sh", command + "\n"}});
+  };
+  CHECK(holds(with("ppo_trainer\n", "ppo_trainer\n  - optim: mine\n"), "tools.yaml:4: defaults must be one of verl's own"));
+  CHECK(holds(with("    n: 4", "    n: ${data.n}"), "tools.yaml:15: actor_rollout_ref.rollout.n is \"${data.n}\", which this file does not say"));
+  CHECK(holds(with("    n: 4", "    sglang_rollout_mode: server"), "tools.yaml:15: actor_rollout_ref.rollout.sglang_rollout_mode is not known here"));
+  CHECK(holds(refusal_of({mine}), "tools.yaml is a configuration of verl's that its command goes over: give the script that starts it, too"));
+  CHECK(holds(refusal_of({{"other.yaml", mine.said}, {"run.sh", command + "\n"}}), "names \"tools.yaml\", which no file here is"));
+  // SGLang's weights, keys and values are half of what a GPU of 80 GiB has beside a context and the eighth of the fp32 weights that is there when it starts
+  // (mem_fraction_static); while it sleeps its graphs stay, and the context of a process of its own where weights go through a buffer.
+  CHECK_FALSE(objection_to(j));
+  const auto r = estimate(j).ranks[0];
+  for (const auto what : {row::kv_cache, row::rollout_engine}) CHECK(r.at_phase[static_cast<std::size_t>(phase::backward)][what] == bytes{0});
+  const auto card = gpus::h100_sxm_80gb.memory - 400 * mib - bytes{4 * 7'615'616'512 / 8};
+  // … and beside that share a forward of 8,192 positions: of each at least the stream twice and the two halves of the MLP's products, in bf16.
+  const auto beside = r[phase::generate] - r[phase::save] - card / 2;
+  CHECK(beside >= bytes{std::int64_t{2} * 8192 * (2 * 3584 + 18'944)});
+  CHECK(beside <= bytes{std::int64_t{2} * 8192 * (2 * 3584 + 3 * 18'944)});
+  CHECK(r.outside.engine >= gib + 400 * mib);
+  CHECK(r.outside.engine < gib + 800 * mib);
+  CHECK(job_of({mine, {"run.sh", command + "actor_rollout_ref.rollout.layered_summon=True\n"}}).rollout.sleep == 2);  // vLLM's alone
+  auto thrown = j;
+  thrown.rollout.sleep = 1;
+  CHECK(holds(objection_to(thrown).sentence, "throws its weights away (rollout.sleep 2)"));
 }
 
 TEST_CASE("shards over a part of the GPUs") {

@@ -30,7 +30,8 @@ struct scene {
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
   std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it
   std::int64_t expert_width{};       ///< bytes of an element of routed experts' parameters, which are multiplied as they are
-  std::int64_t adapter_width{};
+  std::int64_t adapter_width{};      ///< bytes of an element of an adapter as it is multiplied
+  std::int64_t adapter_kept{};       ///< … as its weight is kept
   std::int64_t statistic_width{4};   ///< of a norm's mean and deviation
   std::int64_t granule{512};         ///< the allocator's rounding
   bool autocast{};

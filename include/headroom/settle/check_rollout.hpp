@@ -58,7 +58,10 @@ constexpr objection check_engine(const job& j, const No& no) {
   if (!r.share.set()) return no("headroom: rollout.share is required: the part of a GPU's memory that the engine may take (gpu_memory_utilization, mem_fraction_static)");
   if (r.sleep < 0) return no("headroom: rollout.sleep is required: 0 where the engine keeps its memory while the trainer works, 1 where its weights go to the host, 2 where they are thrown away");
   if (r.sleep == 0 && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves beside an engine that never sleeps is not modelled; rollout.sleep must be 1 or 2");
-  if (r.engine == engine_kind::sglang && r.sleep != 0) return no("headroom: what SGLang gives back between steps is not modelled; rollout.sleep must be 0, or the engine \"separate\"");
+  // It frees keys, values and weights, and has its cache emptied (sglang srt/managers/scheduler_update_weights_mixin.py release_memory_occupation); verl writes all
+  // weights anew (verl/workers/rollout/sglang_rollout/async_sglang_server.py enable_weights_cpu_backup).
+  if (r.engine == engine_kind::sglang && r.sleep != 0 && !(j.objective.code == method_code::verl && r.sleep == 2))
+    return no("headroom: what SGLang gives back between steps is modelled beside verl alone, which throws its weights away (rollout.sleep 2); rollout.sleep must be 0, or the engine \"separate\"");
   if (const auto why = check_generated(j.model, r.tensor, no)) return why;
   if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
   if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");

@@ -196,6 +196,9 @@ constexpr void settle_adapter(settled_job& r) {
     s.adapter_width = 4;
     r.assumptions.add(assumption::adapters_in_fp32);
   }
+  // FSDP's mixed precision casts an adapter's weights as it gathers them (torch/distributed/fsdp MixedPrecision, MixedPrecisionPolicy param_dtype).
+  s.adapter_kept = s.adapter_width;
+  if (j.sharding.gathers_units() && !r.precision.autocast && s.adapter_width == r.precision.parameters.width()) s.adapter_width = s.width;
   if (j.adapter.base.quantised()) {
     s.base = j.adapter.base;
     auto packed = all_linear;

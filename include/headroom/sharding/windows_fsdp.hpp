@@ -91,7 +91,7 @@ constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const stat
   w.loss = moment(row::gathered_parameters, root + held);
   w.turn = moment(row::gathered_parameters, root + (resident ? held : ahead ? unit : bytes{0}));
   // The layer before is asked for by the first adapter's backward (the next in the reverse order of forward), near the end of the layer's.
-  const auto reducing = moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
+  const auto reducing = moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_kept, s.shards.gradients));
   const auto matrices = (ahead ? 2 : 1) * matrix;
   w.backward = moment(row::gathered_parameters, root + (resident ? held : unit) + matrices) + reducing;
   w.reduce = moment(row::gathered_parameters, root + (resident ? held : (ahead ? 2 : 1) * unit) + matrices) + reducing;

@@ -54,7 +54,7 @@ class state_sum {
     const auto& p = s.precision;
     weights_ = {row::model_parameters, p.parameters, p.gradients, p.master, o_->state};
     if (j.adapter.active()) {  // gradients and state in its own format, where the recipe has them in the parameters'
-      const auto& format = s.layer.adapter_width == 4 ? formats::fp32 : formats::bf16;
+      const auto& format = s.layer.adapter_kept == 4 ? formats::fp32 : formats::bf16;
       const auto like = [&](const number_format& f) -> const number_format& { return f.bits == p.parameters.bits ? format : f; };
       side_ = {row::adapters, format, like(p.gradients), format.width() < p.master.width() ? p.master : formats::none, like(o_->state)};
     }

@@ -75,7 +75,7 @@ template <class Layers>
   if (o.has_reward()) r.reward = walk_other(s, kind, other_weights::own, layers, o.frozen);
   if (o.reward_adapter) {
     r.reward = walk_other(s, kind, other_weights::shared, layers, {});
-    r.reward.resident = share(states_of_other(s, layers).adapters, s.layer.adapter_width);
+    r.reward.resident = share(states_of_other(s, layers).adapters, s.layer.adapter_kept);
   }
   if (o.critic.given()) walk_critic(r, s, kind, layers);
   return r;

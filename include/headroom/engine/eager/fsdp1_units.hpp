@@ -171,9 +171,9 @@ class fsdp1_units {
       const std::int64_t elements[] = {checked::mul(rank, w.columns), checked::mul(rows, rank), rows};
       for (std::size_t k = 0; k < units && rows > 0; ++k)
         for (std::int64_t i = 0; i < w.per_layer; ++i) {
-          const bytes whole{checked::mul(elements[backwards ? units - 1 - k : k], s.layer.adapter_width)};
-          const auto part = ceil_div(whole, s.shards.parameters);
-          visit(flat{.whole = whole, .part = on_gpu_ ? bytes{0} : part, .gradient = whole, .reduced = part});
+          const auto matrix = elements[backwards ? units - 1 - k : k];
+          const bytes whole{checked::mul(matrix, s.layer.adapter_width)}, kept{checked::mul(matrix, s.layer.adapter_kept)};
+          visit(flat{.whole = whole, .part = on_gpu_ && kept == whole ? bytes{0} : ceil_div(whole, s.shards.parameters), .gradient = whole, .reduced = ceil_div(kept, s.shards.parameters)});
         }
     };
     for (std::int64_t i = 0; i < count; ++i) {

@@ -87,7 +87,7 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   const auto sizes = sync_sizes_of(s.model, list, r.sync_groups);
   // Adapters are gathered with the layers that they are in, to be merged.
   const auto layers = kind == sync_kind::all ? s.model.layers : kind == sync_kind::groups ? checked::ceil_div(s.model.layers, r.sync_groups) : 0;
-  const auto beside = share(ceil_div(st.adapters * layers, s.model.layers), s.layer.adapter_width);
+  const auto beside = share(ceil_div(st.adapters * layers, s.model.layers), s.layer.adapter_kept);
   const bool verl = j.objective.code == method_code::verl;
   const moment passing(row::gathered_parameters, beside + sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket()));
   const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
@@ -128,7 +128,7 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   const auto at_head = copies_at_head(s, sc, walked);
   auto model = stays;
   if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
-    model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_width)
+    model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_kept)
                                                                 : t.at(phase::forward).rows[row::gathered_parameters]);
   if (r.engine == engine_kind::hybrid) {  // what its kernels need is there all along; the module makes logits of all of the prompt
     const auto stream = 2 * bytes{checked::mul(checked::mul(sequences, r.prompt), checked::mul(s.model.hidden, s.precision.parameters.width()))};

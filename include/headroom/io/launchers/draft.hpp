@@ -122,6 +122,8 @@ class draft {
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
   std::optional<document> accelerate, torchtitan, trainer, recipe;
   std::optional<document> gpt_neox;  ///< several files, joined
+  std::vector<document> verl;        ///< of which a command names one
+  bool verl_read{};
   std::vector<document> nemo_rl;     ///< … of which one is run, and inherits from the others
   std::optional<document> nemo_command;  ///< what a command says over them
   bool recipe_read{};  ///< by its command, which says which program it is for

@@ -13,6 +13,7 @@
 #include <headroom/io/launchers/megatron_yaml.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/import_text.hpp>
+#include <headroom/io/launchers/verl_document.hpp>
 
 namespace headroom::io {
 
@@ -23,6 +24,7 @@ inline file_kind kind_of(const json_value& root) {
   if (detail::is_skypilot(root)) return file_kind::skypilot;
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
   if (detail::is_ray_environment(root)) return file_kind::ray_environment;
+  if (detail::is_verl_file(root)) return file_kind::verl;
   if (detail::is_nemo_rl(root)) return file_kind::nemo_rl;
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
@@ -162,7 +164,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 18> file_kinds{{
+inline constexpr std::array<import_format, 19> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -174,6 +176,7 @@ inline constexpr std::array<import_format, 18> file_kinds{{
     {"nanotron", file_kind::nanotron, [](draft& d, const document& from, const import_settings&) { import_nanotron(d, from); }},
     {"gpt-neox", file_kind::gpt_neox, [](draft& d, const document& from, const import_settings&) { keep_gpt_neox(d, from); }},
     {"nemo-rl", file_kind::nemo_rl, [](draft& d, const document& from, const import_settings&) { keep_nemo_rl(d, from); }},
+    {"verl", file_kind::verl, [](draft& d, const document& from, const import_settings&) { d.verl.push_back(from); }},
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},

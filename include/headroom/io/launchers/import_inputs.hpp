@@ -71,7 +71,7 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
     case syntax::shell: in.kind = file_kind::launch; return in;
   }
   if (in.kind != file_kind::unknown) return in;
-  if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") || is_axolotl(in.parsed.root) ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);
+  if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") || is_axolotl(in.parsed.root) || detail::is_verl_file(in.parsed.root) ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);
   in.kind = kind_of(in.parsed.root);
   return in;
 }

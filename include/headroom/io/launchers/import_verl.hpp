@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
+#include <headroom/io/launchers/verl_actor.hpp>
 #include <headroom/io/launchers/verl_apart.hpp>
 #include <headroom/io/launchers/verl_critic.hpp>
 #include <headroom/io/launchers/verl_document.hpp>
@@ -16,6 +17,7 @@
 #include <headroom/io/launchers/verl_megatron.hpp>
 
 #include <deque>
+#include <numeric>
 
 namespace headroom::io {
 
@@ -42,11 +44,12 @@ class verl_overrides {
       for (const auto* key : {"actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"})
         if (const auto rank = v_.number(key, 0, 0); rank > 0) d_->unmodelled_key(key, rank, v_.place(key), "adapters over verl's Megatron workers");
     } else {
-      actor();
+      read_verl_actor(*d_, v_);
     }
     rollout();
     batch();
     method();
+    reference();
     if (d_->job["objective"]["kind"] == "ppo") read_verl_critic(*d_, v_, divides_);
     rest();
   }
@@ -71,50 +74,12 @@ class verl_overrides {
     if (const auto* n = v_.take(other); n != nullptr && !n->is_null() && *n != older) d_->unmodelled_key(other, *n, v_.place(other), "a reference that cuts samples in another way than the actor");
     if (cut_ > 1) d_->say({"parallel"}, {{"context", cut_}, {"context_kind", "ulysses"}}, v_.place(older > 1 ? key : "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size"));
   }
-  /// Weights and states in fp32, layers in bf16, without padding.
-  void actor() {
-    v_.one_of("actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32", {"fp32"});
-    if (!v_.on("actor_rollout_ref.model.use_remove_padding", true)) d_->unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, v_.place("actor_rollout_ref.model.use_remove_padding"), "padded samples");
-    entropy();
-    d_->replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v_.source());
-    d_->replace("optimizer", "adamw", v_.source());
-    d_->replace("attention", "flash", v_.source());
-    d_->replace("recompute", v_.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? json_value{{"mode", "full"}, {"reentrant", false}} : json_value("none"), v_.place("actor_rollout_ref.model.enable_gradient_checkpointing"));
-    const auto rank = v_.number("actor_rollout_ref.model.lora_rank", 0, 0);
-    const auto* targets = v_.take("actor_rollout_ref.model.target_modules");
-    if (rank == 0) return;
-    auto names = targets == nullptr ? json_value("all-linear") : *targets;
-    if (names.is_string() && names != "all-linear") {
-      auto list = json_value::array();
-      auto text = names.get<std::string>();
-      for (auto& c : text)
-        if (std::string_view{"[],'\""}.find(c) != std::string_view::npos) c = ' ';
-      for_each_word(text, [&](std::string_view w) { list.push_back(w); });
-      names = list;
-    }
-    d_->replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", names}, {"format", "bf16"}}, v_.place("actor_rollout_ref.model.lora_rank"));
-  }
-  /// Entropies in the loss are compiled (verl/workers/actor/dp_actor.py DataParallelPPOActor.__init__): their backward reads the logits and makes one
-  /// gradient of them, beside that of the log-probabilities, which then has a place of its own. Where both are added the logits are gone: fewer tensors
-  /// of the logits' size than the division by the temperature has after that.
-  void entropy() {
-    const auto* key = "actor_rollout_ref.actor.entropy_coeff";
-    const bool compiled = v_.on("actor_rollout_ref.actor.use_torch_compile", true);  // of the entropy alone
-    const auto* weight = v_.take(key);
-    if (compiled)  // what is computed again is one kernel's
-      for (const auto* again : {"actor_rollout_ref.actor.entropy_checkpointing", "actor_rollout_ref.actor.fsdp_config.entropy_checkpointing"}) v_.take(again);
-    if (weight == nullptr || !weight->is_number() || *weight == 0) return;
-    if (!compiled) return d_->unmodelled_key(key, *weight, v_.place(key), "without use_torch_compile");
-    const std::string what = "the loss's entropy is compiled into kernels that read the logits and write nothing of their size but their gradient";
-    d_->notes.push_back(v_.place(key) + ": " + what);
-    d_->assumed.push_back(what);
-  }
   void rollout() {
     const auto engine = v_.one_of("actor_rollout_ref.rollout.name", "", {"", "vllm", "sglang", "hf", "trtllm"});
     if (engine != "vllm" && engine != "sglang") fail("headroom: " + v_.place("actor_rollout_ref.rollout.name") + ": actor_rollout_ref.rollout.name " + in_quotes(engine) + " is not modelled by this version; accepted: vllm, sglang");
     const bool layered = v_.on("actor_rollout_ref.rollout.layered_summon"), frees = v_.on("actor_rollout_ref.rollout.free_cache_engine", true);
     json_value r = {{"engine", engine}, {"placement", "colocated"}, {"share", v_.share("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)}, {"tensor", v_.number("actor_rollout_ref.rollout.tensor_model_parallel_size", 2)},
-                    {"sleep", !frees ? 0 : layered ? 1 : 2}, {"prompt", v_.number("data.max_prompt_length", 512)}, {"completion", v_.number("data.max_response_length", 512)}, {"generations", v_.number("actor_rollout_ref.rollout.n", 1)},
+                    {"sleep", !frees ? 0 : layered && engine == "vllm" ? 1 : 2}, {"prompt", v_.number("data.max_prompt_length", 512)}, {"completion", v_.number("data.max_response_length", 512)}, {"generations", v_.number("actor_rollout_ref.rollout.n", 1)},
                     {"batched_tokens", v_.number("actor_rollout_ref.rollout.max_num_batched_tokens", 8192)}};
     if (v_.on("actor_rollout_ref.rollout.enforce_eager")) r["graphs"] = false;
     if (const auto at_once = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", 0, 0); at_once > 0) r["batch"] = at_once;
@@ -172,8 +137,8 @@ class verl_overrides {
     const auto it = v_.all().find("actor_rollout_ref.actor.megatron." + std::string{name});
     return it == v_.all().end() || !it->is_number_integer() ? 1 : std::max<std::int64_t>(1, it->get<std::int64_t>());
   }
-  /// Scores are made of rows, too, which may hold more tokens.
-  void score_rows(std::int64_t row) {
+  /// Scores are made of rows, too, which may hold more tokens: of how many.
+  std::int64_t score_rows(std::int64_t row) {
     std::int64_t most = row;
     for (const auto* who : {"actor_rollout_ref.rollout.", "actor_rollout_ref.ref."}) {
       const auto &dynamic = names_.emplace_back(std::string{who} + "log_prob_use_dynamic_bsz"), &tokens = names_.emplace_back(std::string{who} + "log_prob_max_token_len_per_gpu");
@@ -184,7 +149,7 @@ class verl_overrides {
       most = std::max(most, checked::mul(each, cut_));
     }
     d_->job["rollout"].erase("batch");
-    if (most > row) d_->job["rollout"]["batch"] = checked::ceil_div(most, row);
+    return most;
   }
   /// Micro-batches are rows of a number of tokens, into which samples are laid; as many as samples of the longest length take.
   void rows(std::int64_t gpus, std::int64_t longest) {
@@ -192,15 +157,21 @@ class verl_overrides {
     const auto row = checked::mul(v_.number(key, 16384), cut_);  // dp_actor.py update_policy
     const auto samples = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), d_->job["rollout"]["generations"].get<std::int64_t>());
     if (row < longest) fail("headroom: " + v_.place(key) + ": " + key + " must hold the longest sample, " + std::to_string(longest) + " tokens; verl stops there");
-    score_rows(row);
+    const auto scored = score_rows(row);
     if (divides_) {
+      if (scored > row) d_->job["rollout"]["batch"] = checked::ceil_div(scored, row);
       const auto data = std::max<std::int64_t>(1, gpus / checked::mul(checked::mul(degree("tensor_model_parallel_size"), degree("pipeline_model_parallel_size")), degree("context_parallel_size")));
       const auto each = checked::ceil_div(checked::mul(checked::ceil_div(samples, data), longest), row);
       verl_megatron{*d_, v_}.import(1, row, checked::mul(each, data));
       d_->say({"batch", "packed"}, true, v_.place(key));
       return;
     }
-    d_->say({"batch"}, {{"micro", 1}, {"accumulation", checked::ceil_div(checked::mul(checked::ceil_div(samples, gpus), longest), row)}, {"sequence", row}, {"packed", true}}, v_.place(key));
+    // A row is a number of pieces, of which those that are scored are others: as long as both, and the critic's, allow.
+    auto piece = std::gcd(row, scored);
+    if (v_.word_now("algorithm.adv_estimator").empty() || v_.word_now("algorithm.adv_estimator") == "gae") piece = std::gcd(piece, v_.number("critic.ppo_max_token_len_per_gpu", 32768));
+    if (piece < longest) piece = row;
+    if (scored > row) d_->job["rollout"]["batch"] = checked::ceil_div(scored, piece);
+    d_->say({"batch"}, {{"micro", row / piece}, {"accumulation", checked::ceil_div(checked::mul(checked::ceil_div(samples, gpus), longest), row)}, {"sequence", piece}, {"packed", true}}, v_.place(key));
   }
   /// Without a critic, methods differ in arithmetic on rewards.
   void method() {
@@ -214,6 +185,18 @@ class verl_overrides {
     const bool waits = divides_ && (in_loss || in_reward) && v_.on("actor_rollout_ref.ref.megatron.param_offload", v_.on("actor_rollout_ref.actor.megatron.param_offload"));
     d_->replace("objective", {{"kind", estimator == "gae" ? "ppo" : estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
     if (waits) d_->say({"objective", "reference_parameters_at"}, "cpu", v_.place("actor_rollout_ref.ref.megatron.param_offload"));
+  }
+  /// A reference scores at once what the policy does.
+  void reference() {
+    if (v_.on("actor_rollout_ref.actor.use_dynamic_bsz")) return;
+    const auto* each = "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu";
+    const auto* all = "actor_rollout_ref.ref.log_prob_micro_batch_size";
+    const auto& hardware = d_->job["hardware"];
+    const auto gpus = checked::mul(hardware.value("gpus_per_node", std::int64_t{1}), hardware.value("nodes", std::int64_t{1}));
+    auto at_once = v_.number(each, 0, 0);
+    if (const auto n = v_.number(all, 0, 0); n > 0 && !divides_) at_once = n / ranks(gpus);  // fsdp_workers.py, ActorRolloutRefWorker.__init__
+    const auto policy = d_->job["rollout"].value("batch", d_->job["batch"].value("micro", std::int64_t{1}));
+    if (d_->job["objective"]["reference"] != "none" && at_once > policy) d_->unmodelled_key(each, at_once, v_.place(each), "more than the policy scores at once, " + std::to_string(policy));
   }
   /// Of the reference over Megatron: what is harmless, and degrees that are the actor's, as verl's own configuration has them.
   [[nodiscard]] bool reference_as_actor(const std::string& key, const json_value& value) const {
@@ -249,8 +232,14 @@ class verl_overrides {
 
 /// `detached`: the command is of verl's one-step-off-policy trainer.
 inline void import_verl(draft& d, std::span<const shell_word> words, const std::string& source, bool detached = false) {
-  const auto from = detail::verl_document(words, source);
+  d.verl_read = true;
+  const auto from = detail::verl_document(words, source, d.verl, detached);
   with_places(from, [&] { detail::verl_overrides{d, from, detached}.import(); });
+}
+
+/// Configurations that a command goes over say too little without it.
+inline void read_verl(const draft& d) {
+  if (!d.verl.empty() && !d.verl_read) fail("headroom: " + d.verl.front().source + " is a configuration of verl's that its command goes over: give the script that starts it, too");
 }
 
 }  // namespace headroom::io

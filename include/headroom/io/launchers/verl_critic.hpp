@@ -8,12 +8,12 @@
 
 namespace headroom::io::detail {
 
-/// Micro-batches of a critic beside an actor that trains on rows of tokens: as many such rows at once as its own tokens are
+/// Micro-batches of a critic beside an actor that trains on rows of tokens: as many pieces of such rows at once as its own tokens are
 /// (verl/trainer/config/critic/critic.yaml use_dynamic_bsz, ppo_max_token_len_per_gpu, forward_max_token_len_per_gpu; verl/workers/critic/dp_critic.py).
 inline std::int64_t verl_critic_rows(draft& d, named_values& v, std::int64_t row) {
   constexpr std::string_view trains = "critic.ppo_max_token_len_per_gpu", values = "critic.forward_max_token_len_per_gpu";
   const auto most = v.number(trains, 32768);
-  if (most % row != 0) d.unmodelled_key(std::string{trains}, most, v.place(trains), "rows that are no multiple of the actor's, " + std::to_string(row) + " tokens");
+  if (most % row != 0) d.unmodelled_key(std::string{trains}, most, v.place(trains), "rows that are no multiple of what divides the actor's and holds the longest sample, " + std::to_string(row) + " tokens");
   if (const auto n = v.number(values, most); n > most) d.unmodelled_key(std::string{values}, n, v.place(values), "more than it trains on at once");
   v.take("critic.ppo_micro_batch_size_per_gpu"), v.take("critic.ppo_micro_batch_size"), v.take("critic.forward_micro_batch_size_per_gpu");
   return most / row;

@@ -1,0 +1,58 @@
+// Distributed under the Boost Software License, Version 1.0.
+// verl's FSDP workers: formats, recomputation, entropies and adapters of the actor (volcengine/verl b178a3cd of 2026-01-29: verl/workers/fsdp_workers.py
+// ActorRolloutRefWorker._build_model_optimizer, verl/workers/actor/dp_actor.py).
+#pragma once
+
+#include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/named_values.hpp>
+
+namespace headroom::io::detail {
+
+/// Entropies are compiled (dp_actor.py DataParallelPPOActor.__init__): those of the completions that are scored before each step, and in the loss, whose
+/// backward reads the logits and makes one gradient of them, beside that of the log-probabilities, which then has a place of its own. Where both are added
+/// the logits are gone: fewer tensors of the logits' size than the division by the temperature has after that.
+inline void read_verl_entropy(draft& d, named_values& v) {
+  const auto* key = "actor_rollout_ref.actor.entropy_coeff";
+  const auto* compiled = "actor_rollout_ref.actor.use_torch_compile";  // of the entropy alone
+  const auto* weight = v.take(key);
+  if (!v.on(compiled, true)) d.unmodelled_key(compiled, false, v.place(compiled), "entropies by torch's operations one by one, of fp32 copies of the logits");
+  for (const auto* again : {"actor_rollout_ref.actor.entropy_checkpointing", "actor_rollout_ref.actor.fsdp_config.entropy_checkpointing"}) v.take(again);  // what is computed again is one kernel's
+  if (weight == nullptr || !weight->is_number() || *weight == 0) return;
+  const std::string what = "the loss's entropy is compiled into kernels that read the logits and write nothing of their size but their gradient";
+  d.notes.push_back(v.place(key) + ": " + what);
+  d.assumed.push_back(what);
+}
+
+/// Layers as a list in a word, or as a word.
+inline json_value verl_targets(const json_value* said) {
+  auto names = said == nullptr ? json_value("all-linear") : *said;
+  if (!names.is_string() || names == "all-linear") return names;
+  auto list = json_value::array();
+  auto text = names.get<std::string>();
+  for (auto& c : text)
+    if (std::string_view{"[],'\""}.find(c) != std::string_view::npos) c = ' ';
+  for_each_word(text, [&](std::string_view w) { list.push_back(w); });
+  return list;
+}
+
+/// Weights and states in fp32, layers in bf16, without padding. Adapters are made in the weights' format (peft tuners/tuners_utils.py
+/// _move_adapter_to_device_of_base_layer), which FSDP casts as it gathers them.
+inline void read_verl_actor(draft& d, named_values& v) {
+  v.one_of("actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32", {"fp32"});
+  if (!v.on("actor_rollout_ref.model.use_remove_padding", true)) d.unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, v.place("actor_rollout_ref.model.use_remove_padding"), "padded samples");
+  read_verl_entropy(d, v);
+  d.replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v.source());
+  d.replace("optimizer", "adamw", v.source());
+  d.replace("attention", "flash", v.source());
+  d.replace("recompute", v.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? json_value{{"mode", "full"}, {"reentrant", false}} : json_value("none"), v.place("actor_rollout_ref.model.enable_gradient_checkpointing"));
+  if (const auto* shared = "actor_rollout_ref.model.use_shm"; v.on(shared)) {  // verl/utils/fs.py copy_to_shm
+    const std::string what = "the model's files, which verl copies into each node's /dev/shm, are not counted in host memory";
+    d.notes.push_back(v.place(shared) + ": " + what);
+    d.assumed.push_back(what);
+  }
+  const auto rank = v.number("actor_rollout_ref.model.lora_rank", 0, 0);
+  const auto* targets = v.take("actor_rollout_ref.model.target_modules");
+  if (rank > 0) d.replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", verl_targets(targets)}, {"format", "fp32"}}, v.place("actor_rollout_ref.model.lora_rank"));
+}
+
+}  // namespace headroom::io::detail
