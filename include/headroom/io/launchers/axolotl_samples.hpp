@@ -58,8 +58,8 @@ class axolotl_samples {
     }
     a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
     if (!streams()) a_->d->keeps_lengths = v_->place("sequence_len");
-    if (collates() && !a_->processes) return padded(length);
-    v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
+    if ((collates() || a_->method == "reward") && !a_->processes) return padded(length);  // TRL's collator of pairs is handed the multiple, too
+    v_->take("pad_to_sequence_len");  // of the collators of texts and of pairs that are scored (core/builders/rl.py, causal.py, build_collator)
     if (a_->method != "grpo") a_->put("max_length", length, "sequence_len");  // which GRPO does not take (core/trainers/grpo/__init__.py, get_blocklist_args_kwargs)
   }
   /// Of data that come as they are read, one row of micro_batch_size × sequence_len, whatever multipack_real_batches says: micro_batch_size is 1 from there
