@@ -15,6 +15,14 @@ constexpr program norm_block(const scene& s) {
   return p;
 }
 
+/// What a module's checkpoint has beside the hidden state: the next token's embedding, an argument of it, too, and the mask of the dropout that made it,
+/// which runs before (MultiTokenPredictionLayer.forward, _get_embeddings). Bytes.
+constexpr bytes mtp_embedding(const scene& s) {
+  const auto n = streamed(s, s.model->hidden);
+  const auto rounded = [&](std::int64_t b) { return bytes{checked::round_up(b, s.granule)}; };
+  return rounded(checked::mul(n, s.width)) + rounded(s.drops.embedding.positive() ? n : 0);
+}
+
 /// The hidden state and the next token's embedding, each through a norm, side by side through a projection of 2h to h features. That
 /// is column-parallel; its result is gathered, and scattered again under sequence parallelism.
 constexpr program mtp_front(const scene& s, const module_set& trained) {

@@ -59,7 +59,10 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
     if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
     first = false;
   };
-  if (mtp && parts.outside) with_made([&] { return megatron::mtp_front(sc, trained); }, add);
+  if (mtp && parts.outside) {
+    with_made([&] { return megatron::mtp_front(sc, trained); }, add);
+    r.cached.add(row::activations, megatron::mtp_embedding(sc));  // stays while the rest of a checkpoint runs without a graph
+  }
   if (parts.attention && kind.mixer != mixer_kind::none) with_made([&] { return megatron::mixer_block(sc, kind, trained); }, add);
   if (parts.attention && sc.memory > 0) [[unlikely]] with_made([&] { return megatron::cross_block(sc, trained); }, add);
   // The caller's reference to the output's gradient outlives the last part's backward.
@@ -148,12 +151,12 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     detail::divided_walk norm;
     if (parts.outside) with_made([&] { return megatron::norm_block(sc); }, [&](const program& p) { detail::join(norm, p, true, false, true); });
     r.norm = detail::cost_of(norm, false);
-    // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
-    const bool recomputes = full && j.recompute.method != recompute_method::block;
+    // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward, since NVIDIA/Megatron-LM 08abeedb of 2025-08-11).
+    const bool recomputes = full && j.recompute.method != recompute_method::block && j.framework.date >= 202508;
     const auto w = detail::walk_divided_layer(sc, trained, {s.model.attention(), s.model.sparse() ? feed_forward_kind::experts : feed_forward_kind::dense}, recomputes, later, true, parts);
     r.mtp = detail::cost_of(w, recomputes);
     r.mtp.kept = w.kept;
-    if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
+    if (recomputes) r.mtp.saved += moment(row::activations, megatron::mtp_embedding(sc));
   }
   if (s.model.encoder.layers > 0) [[unlikely]] detail::walk_encoder(r, s, sc, trained);
   if (s.model.vision.kind == vision_kind::megatron_clip) [[unlikely]] detail::walk_tower_layers(r, s, sc, trained);

@@ -55,6 +55,8 @@ constexpr objection check_megatron_stages(const job& j, const No& no) {
   const auto group = j.framework.pipeline.microbatch_group;
   if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
   if (j.model.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", j.model.mtp_layers);
+  if (j.model.mtp_layers > 0 && j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1 && j.framework.date >= 202508)
+    return no("headroom: beside multi-token prediction Megatron-LM stops unless a checkpoint has one layer: with recompute.method \"uniform\" recompute.layers must be 1", j.recompute.layers);
   if (!order.megatron) return no(megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
   if (order.place == chunk_place::in_a_v)
     if (const auto why = check_v_stages(j, no)) return why;
