@@ -135,7 +135,7 @@ TEST_CASE("llm.c's tensors for the larger GPT-2s") {
 // bits in blocks of 256, 8/64 + 32/(64·256) = 0.127 bits, 0.373 fewer.
 TEST_CASE("QLoRA, section 3: double quantisation") {
   constexpr std::int64_t n = std::int64_t{1} << 30;
-  const auto bits = [](const number_format& f) { return 8.0 * static_cast<double>(f.metadata(n).count() - f.table) / static_cast<double>(n); };
+  const auto bits = [](const number_format& f) { return 8.0 * static_cast<double>(f.metadata(n).count() - f.table - f.offset) / static_cast<double>(n); };
   CHECK(bits(formats::nf4) == 0.5);
   CHECK(bits(formats::nf4_double) == 8.0 / 64 + 32.0 / (64 * 256));
   CHECK(std::abs(bits(formats::nf4) - bits(formats::nf4_double) - 0.373) < 0.0005);

@@ -11,7 +11,7 @@ namespace headroom {
 
 /// `bits` per element; one scale of `scale_bits` for every started `block` elements; one outer scale of `outer_bits` for
 /// every started `outer_block` scales (double quantisation); `column_bits` for each input feature of a matrix (GPTQ's
-/// group index); `row_bits` for each output feature; `table` bytes of look-up tables for each tensor.
+/// group index); `row_bits` for each output feature; `table` bytes of a look-up table and `offset` bytes of a mean for each tensor.
 struct number_format {
   short_name label{};
   std::int32_t bits{};
@@ -22,6 +22,7 @@ struct number_format {
   std::int32_t column_bits{};
   std::int32_t row_bits{};
   std::int32_t table{};
+  std::int32_t offset{};
 
   /// False for a format that was left open: the framework's default takes its place.
   [[nodiscard]] constexpr bool set() const { return !label.empty(); }
@@ -37,22 +38,28 @@ struct number_format {
     const auto n = checked::mul(rows, columns);
     return bytes{checked::add(checked::ceil_div(checked::mul(n, bits), 8), metadata(rows, columns).count())};
   }
-  /// What storage() holds beside the elements: scales, tables, indices.
-  [[nodiscard]] constexpr bytes metadata(std::int64_t rows, std::int64_t columns = 1) const {
+  /// What storage() holds beside the elements: scales, tables, indices; each a tensor, whose bytes are a multiple of `granule`, a power of two.
+  [[nodiscard]] constexpr bytes metadata(std::int64_t rows, std::int64_t columns = 1, std::int64_t granule = 1) const {
     if (!quantised()) return bytes{0};
-    std::int64_t total = table;
+    std::int64_t total = 0;
+    const auto add = [&](std::int64_t n, std::int64_t of_bits) {
+      total = checked::add(total, checked::add(checked::ceil_div(checked::mul(n, of_bits), 8), granule - 1) & -granule);
+    };
+    add(table, 8);
+    add(offset, 8);
     if (block > 0) {
       const auto scales = checked::ceil_div(checked::mul(rows, columns), block);
-      total = checked::add(total, checked::ceil_div(checked::mul(scales, scale_bits), 8));
-      if (outer_block > 0) total = checked::add(total, checked::ceil_div(checked::mul(checked::ceil_div(scales, outer_block), outer_bits), 8));
+      add(scales, scale_bits);
+      if (outer_block > 0) add(checked::ceil_div(scales, outer_block), outer_bits);
     }
-    total = checked::add(total, checked::ceil_div(checked::mul(columns, column_bits), 8));
-    return bytes{checked::add(total, checked::ceil_div(checked::mul(rows, row_bits), 8))};
+    add(columns, column_bits);
+    add(rows, row_bits);
+    return bytes{total};
   }
 
   friend constexpr bool operator==(const number_format& a, const number_format& b) {  // first what differs most
     return a.bits == b.bits && a.block == b.block && a.scale_bits == b.scale_bits && a.outer_block == b.outer_block && a.outer_bits == b.outer_bits &&
-           a.column_bits == b.column_bits && a.row_bits == b.row_bits && a.table == b.table && a.label == b.label;
+           a.column_bits == b.column_bits && a.row_bits == b.row_bits && a.table == b.table && a.offset == b.offset && a.label == b.label;
   }
 };
 
@@ -69,9 +76,10 @@ inline constexpr number_format int4{.label = "int4", .bits = 4};
 inline constexpr number_format nvfp4{.label = "nvfp4", .bits = 4};  // of multiplications: their operands are cast for each (TransformerEngine NVFP4BlockScaling)
 /// bitsandbytes, functional.py quantize_4bit: blocks of 64 with an fp32 absmax, and a 16-entry fp32 code book.
 inline constexpr number_format nf4{.label = "nf4", .bits = 4, .block = 64, .scale_bits = 32, .table = 64};
-/// … with the absmax quantised to 8 bits in blocks of 256 (QLoRA paper, section 3), its 256-entry table and its offset.
+/// … with the absmax quantised to 8 bits in blocks of 256 (QLoRA paper, section 3), less their mean, which is kept. The table of 256 numbers behind these
+/// bytes is one for all tensors (functional.py quantize_blockwise, name2qmap["dynamic"]); a checkpoint that is quantised already has one for each.
 inline constexpr number_format nf4_double{
-    .label = "nf4-double", .bits = 4, .block = 64, .scale_bits = 8, .outer_block = 256, .outer_bits = 32, .table = 64 + 1024 + 4};
+    .label = "nf4-double", .bits = 4, .block = 64, .scale_bits = 8, .outer_block = 256, .outer_bits = 32, .table = 64, .offset = 4};
 /// … with the other code book of quantize_4bit (get_4bit_type "fp4"), which is as long: BitsAndBytesConfig's own where nothing is said.
 inline constexpr number_format fp4 = [] {
   auto f = nf4;

@@ -34,7 +34,7 @@ struct tensor_keeping {
   /// `here` elements of a rows × columns tensor. Quantisation metadata is that of rows × columns.
   [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, std::int64_t here, const stored& f) const {
     const bytes elements{checked::add(checked::mul(here, f.bits), 7) >> 3};
-    return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
+    return f.packed != nullptr ? rounded(elements) + f.packed->metadata(rows, columns, granule) : rounded(elements);
   }
 };
 
