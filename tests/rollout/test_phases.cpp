@@ -107,11 +107,11 @@ TEST_CASE("weights that sleep on the host are pinned there, each piece rounded u
 
 TEST_CASE("merging adapters under ZeRO-3 gathers everything at once") {
   const auto j = lora(beside_vllm());
-  const auto adapters = 28LL * 16 * (3584 + 3584);
-  CHECK(above_rest(j, phase::sync) == 2 * p7 + 2 * p7 + 2 * adapters);
+  const auto adapters = 28LL * 16 * (3584 + 3584), merged = 2 * 2 * 3584LL * 3584;  // B·A of one layer, and that times its scale
+  CHECK(above_rest(j, phase::sync) == 2 * p7 + 2 * p7 + 2 * adapters + merged);
   auto two = j;
   two.sharding.stage = 2;  // nothing is divided: merged where it lies
-  CHECK(above_rest(two, phase::sync) == 2 * p7);
+  CHECK(above_rest(two, phase::sync) == 2 * p7 + merged);
 }
 
 TEST_CASE("72 B on four GPUs: groups of layers, parameters on the host") {
@@ -123,12 +123,13 @@ TEST_CASE("72 B on four GPUs: groups of layers, parameters on the host") {
   const auto weights = 2 * ((72'706'203'648 - 161 * 8192) / 4 + 161 * 8192);
   // q, k, v, o, gate, up and down of a layer: rank 8 on both sides of each.
   const auto adapters = 8LL * ((8192 + 8192) + 2 * (8192 + 1024) + (8192 + 8192) + 3 * (8192 + 29568));
-  CHECK(above_rest(j, phase::sync) == weights + 5 * 2 * (877'684'736 + adapters));
+  const auto merged = 2 * 2 * 8192LL * 29568;  // B·A of a gate, and that times its scale
+  CHECK(above_rest(j, phase::sync) == weights + 5 * 2 * (877'684'736 + adapters) + merged);
   CHECK(above_rest(j, phase::generate) == 46'742'896'640);  // 0.55 × 81,050 MiB
   CHECK(estimate(j).fits());                                // it runs
   j.rollout.sync_groups = 1;
   CHECK_FALSE(estimate(j).fits());  // and does not without groups: 135 GiB at once
-  CHECK(above_rest(j, phase::sync) == weights + 2 * (72'706'203'648 + 80 * adapters));
+  CHECK(above_rest(j, phase::sync) == weights + 2 * (72'706'203'648 + 80 * adapters) + merged);
 }
 
 TEST_CASE("verl moves parameters and moments away, collects copies of the shards and sends them") {

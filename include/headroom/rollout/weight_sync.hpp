@@ -20,7 +20,8 @@ enum class sync_kind : std::uint8_t {
 struct sync_sizes {
   parameters tensor{};  ///< the largest
   parameters unit{};    ///< the largest layer, or what lies outside the layers
-  parameters group{};
+  parameters group{};   ///< the largest group of layers
+  parameters outside{};  ///< what lies outside the layers, where that is a group of its own
   parameters all{};
 };
 
@@ -44,30 +45,29 @@ constexpr parameters in_layers(const inventory& list, std::int64_t first, std::i
 constexpr sync_sizes sync_sizes_of(const shape& m, const inventory& list, std::int64_t groups = 1) {
   if (groups < 1) refuse("headroom: rollout.sync_groups must be 1 or more: into how many groups the layers are divided", groups);
   sync_sizes r;
-  parameters outside{0};
   for (const auto& w : list) {
     r.all += w.total();
     r.tensor = max(r.tensor, parameters{w.elements()});
-    if (w.layers.count == 0) outside += w.total();
+    if (w.layers.count == 0) r.outside += w.total();
   }
-  r.unit = r.group = outside;
+  r.unit = r.outside;
   const auto each = checked::ceil_div(m.layers, groups);
   for (std::int64_t i = 0; i < m.layers; ++i) r.unit = max(r.unit, detail::in_layers(list, i, i + 1));
   for (std::int64_t i = 0; i < m.layers; i += each) r.group = max(r.group, detail::in_layers(list, i, i + each));
-  if (groups == 1) r.group = r.all;
+  if (groups == 1) r.group = r.all, r.outside = parameters{0};
   return r;
 }
 
 /// Bytes whole at a moment, beside what the trainer keeps and the engine's weights. `format`: of the gathered parameters; `sent`: of what the
-/// engine takes; `bucket`: the buffer's size. A gathered tensor and its copy in the engine's format are there together where they differ.
+/// engine takes; `bucket`: the buffer's size; `adapters`: those of the layers that are gathered. A gathered tensor and its copy in the engine's format are there together where they differ.
 /// Errors: job_error where a tensor does not fit into the bucket, as the program itself stops there.
-constexpr bytes sync_bytes(sync_kind kind, const sync_sizes& s, const number_format& format, const number_format& sent, bytes bucket) {
+constexpr bytes sync_bytes(sync_kind kind, const sync_sizes& s, const number_format& format, const number_format& sent, bytes bucket, bytes adapters = bytes{0}) {
   switch (kind) {
     case sync_kind::in_place: return bytes{0};
     case sync_kind::tensor: return s.tensor * format.density();
     case sync_kind::unit: return s.unit * format.density();
-    case sync_kind::groups: return s.group * format.density();
-    case sync_kind::all: return s.all * format.density();
+    case sync_kind::groups: return max(s.group * format.density() + adapters, s.outside * format.density());
+    case sync_kind::all: return s.all * format.density() + adapters;
     case sync_kind::bucket: break;
   }
   const auto whole = s.tensor * sent.density();

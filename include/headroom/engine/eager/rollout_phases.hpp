@@ -78,6 +78,14 @@ constexpr sync_kind sync_of(const job& j) {
   return whole ? sync_kind::in_place : adapts ? sync_kind::all : sync_kind::tensor;
 }
 
+/// What adding an adapter to the weights makes for a moment: the product of its matrices, and that scaled (PEFT tuners/lora/layer.py get_delta_weight).
+constexpr bytes merged_adapter(const settled_job& s, const inventory& list) {
+  parameters most{0};
+  for (const auto& w : list)
+    if (w.linear && !w.vector() && s.layer.adapts(w.role)) most = max(most, parameters{w.elements()});
+  return 2 * share(most, s.layer.adapter_width);
+}
+
 /// The weights go to the engine: `stays` is what outlives a step. verl collects them with the optimizer on the host, under FSDP1 in copies of
 /// the shards, and moves its own away before the engine's weights are back.
 constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const engine_memory& e, const moment& stays) {
@@ -89,9 +97,9 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   const auto layers = kind == sync_kind::all ? s.model.layers : kind == sync_kind::groups ? checked::ceil_div(s.model.layers, r.sync_groups) : 0;
   const auto beside = share(ceil_div(st.adapters * layers, s.model.layers), s.layer.adapter_kept);
   const bool verl = j.objective.code == method_code::verl;
-  const moment passing(row::gathered_parameters, beside + sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket()));
+  const moment passing(row::gathered_parameters, sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket(), beside));
   const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
-  if (!verl) return t.look_beside(phase::sync, -1, stays + weights + passing);
+  if (!verl) return t.look_beside(phase::sync, -1, stays + weights + passing + moment(row::temporaries, merged_adapter(s, list)));
   auto here = stays;
   here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
   const bool copies = s.flat && !j.adapter.active();
