@@ -134,4 +134,28 @@ TEST_CASE("what is not timed is refused by name") {
   CHECK_THROWS_WITH_AS(cost(j), "headroom: the step time of vision towers and encoder-decoder models is predicted for objective \"sft\" alone by this version", job_error);
 }
 
+// Model FLOPs have no gradients of frozen weights, and none at all of what lies below everything that trains.
+TEST_CASE("a frozen tower multiplies in a forward alone, and a frozen projector below adapters of the text, too") {
+  auto j = trainer(models::llava_1_5_7b, 1, 1024);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
+  auto blind = j;
+  blind.batch.images.none = true;
+  // CLIP's layers over 576 patches of 14 × 14 pixels and a class token; two matrices of the projector.
+  constexpr double s = 577, h = 1024, layers = models::llava_1_5_7b.vision.layers;
+  constexpr double tower = layers * (s * (4 * h * h + 2 * h * 4096) + 2 * s * s * h) + 576.0 * (3 * 14 * 14) * h, joint = 576.0 * (h * 4096 + 4096.0 * 4096);
+  const auto seen = [&](const job& one) { return (cost(one).model.value - cost(blind).model.value) / 2; };
+  CHECK(seen(j) == doctest::Approx(tower + joint).epsilon(1e-9));
+  j.adapter.modules_to_save = {module::projector};
+  CHECK(seen(j) == doctest::Approx(tower + 3 * joint).epsilon(1e-9));
+  auto full = trainer(models::llava_1_5_7b, 1, 1024);
+  full.hardware.gpu = gpus::b300_sxm_288gb;
+  blind = full;
+  const auto all = cost(full).model.value;
+  CHECK(all == doctest::Approx(6 * multiplied(models::llava_1_5_7b, 1024)).epsilon(1e-9));
+  // Where the text alone trains, the projector's and the tower's forward are left of their three.
+  full.trainable = {{.modules = all_linear}};
+  blind.trainable = full.trainable;
+  CHECK((all - cost(full).model.value) / 2 >= 2 * (tower + joint));
+}
+
 }  // namespace test_sides

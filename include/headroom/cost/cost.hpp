@@ -6,6 +6,7 @@
 #include <headroom/cost/measured_step.hpp>
 #include <headroom/cost/methods.hpp>
 #include <headroom/cost/mixed.hpp>
+#include <headroom/cost/spared.hpp>
 
 namespace headroom {
 
@@ -41,22 +42,6 @@ constexpr double own_flops(const settled_job& s, double sequences, const Layers&
   return r;
 }
 
-/// What backward does not compute: gradients of weights that do not train (Lightning-AI/litgpt, litgpt/utils.py estimate_flops, counts two passes of
-/// frozen parameters where it counts three of others), and all of the layers that it does not come by.
-constexpr double spared_flops(const settled_job& s, const inventory& list, const forward_flops& f, double sequences) {
-  const auto& j = *s.source;
-  const auto& m = s.model;
-  const auto outside = trained_modules(j, -1);
-  const double sequence = static_cast<double>(s.layer.sequence), heads = static_cast<double>(m.mtp_layers + 1), flow = share_with_backward(j);
-  double r = 2 * (1 - flow) * f.attention;
-  for (const auto& w : list) {
-    if (!w.linear || w.frozen || beside_main_stack(w.role)) continue;
-    const double once = (w.role == module::head ? heads : 1.0) * matrix_flops(m, w, sequences, sequence);
-    r += once * (1 - trained_share(j, outside, w) + (w.layers.count > 0 ? 1 - flow : 0.0));
-  }
-  return outside.has(module::embedding) ? r : r + heads * tied_head_flops(m, sequences * sequence);
-}
-
 /// Of all GPUs; recompute is not counted in `model`.
 template <class Layers>
 constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& list, const Layers& layers) {
@@ -70,7 +55,7 @@ constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& 
     f.attention += own_flops(s, sequences, layers);
     r.assumptions.add(time_assumption::own_matrices_alone, !Layers::tells_all_flops);
   }
-  r.model = flops{3 * f.total() - spared_flops(s, list, f, sequences)};
+  r.model = flops{3 * f.total() - spared_flops(s, list, f, sequences) - spared_beside(s, m, sequences)};
   double repeated = 0;
   if (j.recompute.mode == recompute_mode::full) repeated = recomputed_share(s) * (f.layers + f.attention) * share_with_backward(j);
   if (j.recompute.mode == recompute_mode::selective) {

@@ -52,12 +52,20 @@ struct forward_flops {
 
 namespace detail {
 
+/// Layers of a stack beside the main one.
+constexpr forward_flops side_stack_flops(const shape& stack, double samples, double sequence, causal_convention c) {
+  forward_flops r;
+  for (const auto& w : weights_of(stack))
+    if (w.linear && w.layers.count > 0) r.layers += 2 * samples * sequence * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+  r.attention = 2 * samples * attended_pairs(stack, sequence, c) * pair_features(stack) * static_cast<double>(stack.layers);
+  return r;
+}
+
 /// An encoder, a vision tower, what joins them to the main stack, and its attention to the encoder.
 constexpr void add_side_flops(forward_flops& r, const shape& m, double samples, double sequence, causal_convention c) {
   for_each_side_stack(m, samples, sequence, [&](const shape& stack, double its_samples, double its_sequence) {
-    for (const auto& w : weights_of(stack))
-      if (w.linear && w.layers.count > 0) r.layers += 2 * its_samples * its_sequence * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
-    r.attention += 2 * its_samples * attended_pairs(stack, its_sequence, c) * pair_features(stack) * static_cast<double>(stack.layers);
+    const auto f = side_stack_flops(stack, its_samples, its_sequence, c);
+    r.layers += f.layers, r.attention += f.attention;
   });
   for_each_side_matrix(m, samples, sequence, [&](const side_matrix& one) { r.layers += one.flops(); });
   if (m.encoder.cross_attention) r.attention += 2 * samples * sequence * encoder_positions(m, sequence) * pair_features(m) * static_cast<double>(m.layers);
