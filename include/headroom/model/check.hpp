@@ -22,7 +22,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | m.encoder.vocab | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
-                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler;
+                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler | v.image | v.image_height | v.slices | v.grid;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
   return {};
 }
@@ -100,6 +100,9 @@ constexpr objection check_tower(const vision_shape& v, const No& no) {
   if (v.ffn < 1) return no("headroom: model.vision.ffn must be at least 1", v.ffn);
   if (v.patch < 1) return no("headroom: model.vision.patch must be at least 1", v.patch);
   if (v.projector == projector_kind::resampler && v.resampler < 1) return no("headroom: model.vision.resampler must say how many queries the resampler has", v.resampler);
+  if (v.projector == projector_kind::glm_merger && v.projector_hidden < 1) return no("headroom: model.vision.projector_hidden must be at least 1 for a glm-merger", v.projector_hidden);
+  if (v.newline && (v.image < v.patch || v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl || is_glm(v.kind) || v.kind == vision_kind::pixtral || v.kind == vision_kind::gemma4))
+    return no("headroom: model.vision.newline is of towers that read tiles of one size, model.vision.image (LLaVA-NeXT's); image", v.image);
   if (v.projector == projector_kind::pixel_mlp && (v.projector_hidden < 1 || v.output < 1)) return no("headroom: model.vision.projector_hidden and output must be at least 1 for a pixel-mlp; output", v.output);
   return {};
 }
@@ -131,6 +134,7 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if ((m.fixed_sinks || m.value_dim > 0) && (!m.fixed_sinks || m.sinks_scale || m.latent() || m.fused_qkv || m.gated_attention || m.qk_norm || m.value_norm || !m.pattern.given()))
     return no("headroom: model.fixed_sinks, which model.value_dim needs, goes with a model.pattern, and without model.mla, sinks_scale, fused_qkv, gated_attention, qk_norm and value_norm; value_dim", m.value_dim);
   if (const auto why = detail::check_tower(m.vision, no)) return why;
+  if (m.encoder.cross_attention && m.encoder.layers < 1) return no("headroom: model.encoder.cross_attention needs an encoder: model.encoder.layers must be at least 1", m.encoder.layers);
   if (m.latent() && m.mla.nope_dim < 1) return no("headroom: model.mla.nope_dim must be at least 1", m.mla.nope_dim);
   if (m.mla.index_heads > 0 && !m.pattern.given()) return no("headroom: model.mla.index_heads needs a model.pattern that says which layers are sparse-attention; it is", m.mla.index_heads);
   if (m.latent() && m.mla.value_dim < 1) return no("headroom: model.mla.value_dim must be at least 1", m.mla.value_dim);

@@ -209,14 +209,14 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
 constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   if (!b.given()) return v;
   const auto unit = checked::mul(v.patch, v.merge);
-  const bool sized = b.width > 0;
+  const bool sized = b.width > 0 && b.height > 0;  // one alone is refused
   std::int64_t tiles = v.slices > 0 && !v.newline ? v.slices : 1;
-  if (detail::resizes_by_pixels(v.kind) && unit > 0) {
+  if (detail::resizes_by_pixels(v.kind) && sized && unit > 0) {
     const bool third = v.kind == vision_kind::qwen3_vl, glm = is_glm(v.kind);
     const auto r = detail::smart_resize(glm ? detail::at_least({b.width, b.height}, unit) : detail::edges{b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : glm ? 6'272 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
     v.image = r.width;
     v.image_height = r.height;
-  } else if (v.kind == vision_kind::pixtral && sized && unit > 0) {
+  } else if (v.kind == vision_kind::pixtral && sized && unit > 0 && v.image > 0) {
     const auto r = detail::fit_longest({b.width, b.height}, v.image, unit);
     v.image = r.width;
     v.image_height = r.height;
@@ -224,10 +224,10 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
     const auto r = detail::fill_tokens({b.width, b.height}, v.tokens, unit);
     v.image = r.width;
     v.image_height = r.height;
-  } else if (v.kind == vision_kind::idefics3 && sized) {
+  } else if (v.kind == vision_kind::idefics3 && sized && v.image > 0) {
     tiles = detail::split_tiles({b.width, b.height}, v.image);
   } else if (v.newline) {
-    tiles = v.grid > 0 && b.count > 1 ? 1 : sized ? detail::best_tiles({b.width, b.height}, v.image, v.grid) : v.slices;
+    tiles = v.grid > 0 && b.count > 1 ? 1 : sized && v.image > 0 ? detail::best_tiles({b.width, b.height}, v.image, v.grid) : v.slices;
   }
   v.slices = checked::mul(tiles, b.count > 0 ? b.count : 1);
   return v;
