@@ -70,6 +70,19 @@ inline constexpr beside readers[] = {
                    "optimizer": {"use_precision_aware_optimizer": true, "use_distributed_optimizer": true, "optimizer_cpu_offload": false}, "distributed_data_parallel_config": {"grad_reduce_in_fp32": false, "overlap_grad_reduce": false, "overlap_param_gather": false}}}})"},
     {"nemo-rl dtensor", R"({"sft": {"val_period": 0}, "cluster": {"gpus_per_node": 8, "num_nodes": 1}, "policy": {"model_name": "Qwen/Qwen2.5-1.5B", "train_global_batch_size": 64, "train_micro_batch_size": 2, "max_total_sequence_length": 512, "precision": "bfloat16", "dtensor_cfg": {"enabled": true}}})"},
     {"llava", R"({"model_name_or_path": "lmsys/vicuna-7b-v1.5", "vision_tower": "openai/clip-vit-large-patch14-336", "mm_projector_type": "mlp2x_gelu", "mm_vision_select_layer": -2, "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "model_max_length": 2048})"},
+    {"deepspeed-chat", "deepspeed --num_gpus 8 applications/DeepSpeed-Chat/training/step3_rlhf_finetuning/main.py --actor_model_name_or_path facebook/opt-1.3b --critic_model_name_or_path facebook/opt-350m --per_device_training_batch_size 4 --per_device_generation_batch_size 4 --actor_zero_stage 3 --critic_zero_stage 3 @\n"},
+    {"internvl", "torchrun --nproc_per_node=2 internvl/train/internvl_chat_finetune.py --model_name_or_path OpenGVLab/InternVL2_5-8B --force_image_size 448 --max_dynamic_patch 6 --down_sample_ratio 0.5 --freeze_llm True --freeze_mlp True --freeze_backbone True --use_llm_lora 16 --bf16 True --per_device_train_batch_size 1 --max_seq_length 8192 --grad_checkpoint True --dynamic_image_size True --use_thumbnail True @\n"},
+    {"swift dpo", "NPROC_PER_NODE=2 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 --deepspeed zero3 --attn_impl flash_attn --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --max_length 1024 @\n"},
+    {"swift gkd", "NPROC_PER_NODE=2 swift rlhf --rlhf_type gkd --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 --deepspeed zero3 --attn_impl flash_attn --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --max_length 1024 --lmbda 0 --teacher_model Qwen/Qwen2.5-14B-Instruct @\n"},
+    {"swift ppo", "NPROC_PER_NODE=2 swift rlhf --rlhf_type ppo --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 --deepspeed zero3 --attn_impl flash_attn --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --max_length 1024 --reward_model Qwen/Qwen2.5-7B-Instruct --num_sample_generations 0 @\n"},
+    {"swift grpo", "NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 --deepspeed zero3 --attn_impl flash_attn --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --max_length 1024 --beta 0 --num_generations 2 --max_completion_length 512 --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.5 @\n"},
+    {"trl ppo", "accelerate launch --num_processes 2 examples/scripts/ppo/ppo.py --sft_model_path Qwen/Qwen2.5-0.5B --reward_model_path Qwen/Qwen2.5-0.5B --per_device_train_batch_size 4 --gradient_accumulation_steps 4 --bf16 true --num_sample_generations 0 @\n"},
+    {"megatron vlm", "torchrun --nproc_per_node 8 pretrain_vlm.py --num-layers 12 --hidden-size 624 --num-attention-heads 12 --micro-batch-size 4 --global-batch-size 32 --seq-length 1024 --max-position-embeddings 1024 --tokenizer-type NullTokenizer --vocab-size 8193 --img-h 336 --img-w 336 --patch-dim 14 --bf16 @\n"},
+    {"swift sft", "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 --attn_impl flash_attn --per_device_train_batch_size 1 --max_length 1024 @\n"},
+    {"swift vl", "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --tuner_type full --torch_dtype bfloat16 --attn_impl flash_attn --per_device_train_batch_size 1 --max_length 1024 @\n"},
+    {"swift moe", "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen3-30B-A3B --tuner_type full --torch_dtype bfloat16 --attn_impl flash_attn --per_device_train_batch_size 1 --max_length 1024 @\n"},
+    {"llama-factory vl", "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-VL-7B-Instruct --stage sft --do_train --finetuning_type full --per_device_train_batch_size 1 --cutoff_len 2048 --bf16 true --template qwen2_vl @\n"},
+    {"llama-factory command", "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --stage sft --do_train --finetuning_type full --per_device_train_batch_size 1 --cutoff_len 2048 --bf16 true @\n"},
     {"unsloth", "python unsloth-cli.py --model_name unsloth/Qwen2.5-7B @\n"},
 };
 // clang-format on
@@ -100,7 +113,12 @@ inline json_value job_with(std::string_view reader, std::string means, const jso
   d.ignores = {"pretrain"};  // of litgpt: that it compiles the whole model
   if (says.is_string()) {
     const auto at = means.find('@');
-    d = imported::draft_of({{"run.sh", means.replace(at, 1, says.get<std::string>())}}, reader == "openrlhf ppo" ? std::vector<std::string>{"rollout.prompt=1024"} : std::vector<std::string>{});
+    std::vector<std::string> set;
+    if (reader == "openrlhf ppo") set = {"rollout.prompt=1024"};
+    if (reader == "trl ppo") set = {"rollout.prompt=128"};
+    if (reader == "swift vl" || reader == "llama-factory vl") set = {"batch.images.width=448", "batch.images.height=448"};
+    if (reader.starts_with("llama-factory ")) set.push_back("hardware.gpus_per_node=2");
+    d = imported::draft_of({{"run.sh", means.replace(at, 1, says.get<std::string>())}}, set);
   } else {
     auto root = io::parse_json(means, "beside");
     for (const auto& [path, value] : says.items()) launcher_keys::put(root, path, value);

@@ -107,8 +107,11 @@ class verl_overrides {
       if (const auto scores = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size", 0, 0) / gpus; scores > 0 && !d_->job["rollout"].contains("batch")) d_->job["rollout"]["batch"] = scores;
     const auto longest = checked::add(number("rollout", "prompt"), number("rollout", "completion"));
     auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
-    if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
+    const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0);
     if (v_.on("actor_rollout_ref.actor.use_dynamic_bsz")) return rows(gpus, longest);
+    if (micro > 0 && of_all > 0)  // workers/config/actor.py, _check_mutually_exclusive
+      fail("headroom: " + v_.place("actor_rollout_ref.actor.ppo_micro_batch_size") + ": verl stops where actor_rollout_ref.actor.ppo_micro_batch_size and ppo_micro_batch_size_per_gpu are both given: take ppo_micro_batch_size out");
+    if (micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
     v_.take("actor_rollout_ref.actor.ppo_max_token_len_per_gpu");
     if (micro == 0) fail("headroom: " + v_.source() + ": actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu is required: completions that a GPU trains on at once");
     const auto all = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), number("rollout", "generations"));

@@ -42,6 +42,8 @@ class swift_distillation {
     for (const auto* key : {"teacher_model_type", "teacher_model_revision"}) v_->take(key);
     if (const auto* beside = v_->take("teacher_adapters"); beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("teacher_adapters", *beside, v_->place("teacher_adapters"));
     const auto name = said == nullptr ? std::string{} : string_at(*said, "teacher_model");
+    if (!name.empty() && server != nullptr && *server != "")  // swift/arguments/rlhf_args.py
+      fail("headroom: " + v_->place("teacher_model_server") + ": ms-swift stops where teacher_model and teacher_model_server are both given: take one of them out");
     if (name.empty() && server != nullptr && *server != "") {
       if (!d_->has({"objective", "top_logits"})) fail("headroom: " + v_->place("teacher_model_server") + ": gkd_logits_topk is required beside teacher_model_server: how many logits of a token a server gives");
       return;
