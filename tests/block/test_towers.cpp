@@ -253,6 +253,41 @@ TEST_CASE("adapters in a tower, in its projector, and in both") {
   CHECK(why(qwen).empty());
 }
 
+// By hand, as above: where v_proj alone has an adapter, frozen matrices keep nothing they read, so that of a layer what the second norm and the activation's product
+// left is gone, and one A keeps `rank` numbers; what v reads stays, as all three projections read one tensor.
+TEST_CASE("adapters of some matrices of a tower, and of one of a projector's two layers") {
+  constexpr std::int64_t rank = 4, tokens = samples * images * patches;
+  auto j = small_job();
+  const auto with = [&](module_set targets, module_set vision, module_set joint_part) {
+    targets |= module_set{module::q_proj};
+    j.adapter = {.kind = adapter_kind::lora, .rank = rank, .targets = targets, .format = formats::bf16, .vision_targets = vision, .projector_targets = joint_part};
+    return tower_of(j);
+  };
+  auto t = with({module::vision}, {module::v_proj}, {});
+  CHECK(t.gradients == bytes{2 * layers * rank * 2 * width});
+  CHECK(t.saved.total == bytes{layers * seen * (of_layer - 2 * width - 2 * ffn + 2 * rank) + seen * (2 * width + 4) + tokens * 2 * hidden});
+  CHECK(states(j).trained == parameters{rank * (layers * 2 * width + j.model.layers * (hidden + j.model.query_width()))});
+  t = with({module::vision}, {module::down_proj}, {});
+  CHECK(t.gradients == bytes{2 * layers * rank * (width + ffn)});
+  CHECK(t.saved.total == bytes{layers * seen * (of_layer - 2 * 2 * width + 2 * rank) + seen * (2 * width + 4) + tokens * 2 * hidden});
+  t = with({module::projector}, {}, {module::down_proj});  // in front of it nothing trains
+  CHECK(t.gradients == bytes{2 * rank * 2 * hidden});
+  CHECK(t.saved.total == bytes{tokens * (2 * hidden + 2 * rank)});
+  t = with({module::projector}, {}, {module::up_proj});
+  CHECK(t.gradients == bytes{2 * rank * (width + hidden)});
+  CHECK(t.saved.total == bytes{tokens * (2 * width + 2 * hidden + 2 * rank)});
+  // All that a layer has, one by one, is all.
+  const auto all = with({module::vision}, {}, {});
+  CHECK(with({module::vision}, {module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::up_proj, module::down_proj}, {}).saved.total == all.saved.total);
+  const auto why = [](const job& of) { const auto no = objection_to(of); return no ? std::string{no.sentence} : std::string{}; };
+  j.batch.images = {.count = 1};
+  CHECK(why(j).empty());
+  j.adapter.vision_targets = {module::gate_proj};  // a plain MLP has none
+  CHECK(why(j).find("may name what the model's tower and projector have") != std::string::npos);
+  j.adapter = {.kind = adapter_kind::lora, .rank = rank, .targets = all_linear, .vision_targets = {module::v_proj}};
+  CHECK(why(j).find("adapter.vision_targets needs vision in adapter.targets") != std::string::npos);
+}
+
 TEST_CASE("what a tower adds to an estimate") {
   auto j = small_job();
   auto blind = j;

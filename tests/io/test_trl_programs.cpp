@@ -71,7 +71,7 @@ TEST_CASE("samples of sft_vlm.py are cut nowhere, whatever its arguments say") {
   CHECK(job_of({{"run.sh", see("sft_vlm.py", "llava-hf/llava-1.5-7b-hf", "--gradient_accumulation_steps 8 --max_length 512")}, zero3}, set) == j);
 }
 
-TEST_CASE("PEFT's names reach into a tower: modelled of all linear layers") {
+TEST_CASE("all linear layers of a model that sees are its tower's, too") {
   const auto why = [](const std::string& model, const std::string& targets) {
     auto set = seen;
     set.push_back("environment.trl=1.0");
@@ -89,9 +89,6 @@ TEST_CASE("PEFT's names reach into a tower: modelled of all linear layers") {
   CHECK(qwen.adapter.targets == all);
   CHECK(io::job_to_json(qwen)["adapter"]["targets"] == io::parse_json(R"(["all-linear", "vision", "projector"])", "targets"));
   CHECK(io::read_job(io::job_to_json(qwen)) == qwen);
-  CHECK(holds(why("google/gemma-3-4b-it", "gate_proj q_proj"), "\"q_proj\" gives adapters to layers of the vision tower"));
-  CHECK(holds(why("llava-hf/llava-1.5-7b-hf", "q_proj v_proj"), "name layers that the tower has not (it has q_proj, k_proj, v_proj, out_proj, fc1, fc2)"));
-  CHECK(holds(why("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj up_proj"), "\"up_proj\" gives adapters"));
   CHECK(why("google/gemma-3-4b-it", "gate_proj up_proj down_proj").empty());
   CHECK(why("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj v_proj").empty());
   CHECK(job_of({{"run.sh", see("sft.py", "Qwen/Qwen2.5-0.5B", "--max_length 512 --use_peft --lora_target_modules all-linear")}, zero3}, old).adapter.rank == 16);

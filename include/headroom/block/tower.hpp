@@ -57,13 +57,16 @@ constexpr shape tower_shape(const vision_shape& v) {
   return m;
 }
 
-/// Adapters of a tower: where targets have `vision`, beside every linear layer of its blocks, where they have `projector`, of what joins it to the text.
+/// Adapters of a tower: where targets have `vision`, beside linear layers of its blocks, where they have `projector`, of what joins it to the text.
 constexpr adapter tower_side(const adapter& side) {
   auto r = side;
-  r.targets.bits = (side.targets.has(module::vision) ? all_linear.bits : 0) | (side.targets.bits & module_set::bit(module::projector));
+  r.targets.bits = (!side.targets.has(module::vision) ? 0 : side.vision_targets.empty() ? all_linear.bits : side.vision_targets.bits) | (side.targets.bits & module_set::bit(module::projector));
   r.fused_qkv = true;
   return r.targets.empty() ? adapter{} : r;
 }
+
+/// Whether a tower_side() has adapters beside layers of its blocks.
+constexpr bool adapts_blocks(const adapter& side) { return (side.targets.bits & all_linear.bits) != 0; }
 
 /// Whether a tower reads all images of a batch as one sequence where no flash kernel is told where each begins: Pixtral's, and Qwen-VL's and GLM-4V's up to
 /// transformers 4.53, in whose releases keys were repeated to all heads, too. Since 4.54 (25343aafee, 2025-07-09) theirs attend image by image.
@@ -142,6 +145,8 @@ constexpr program patch_embedding(const scene& s, const module_set& trained) {
 
 namespace ops {
 
+inline constexpr module joint_in = module::up_proj, joint_out = module::down_proj;  ///< of what joins a tower to its text: its first and last layer, as the inventory has them
+
 /// MiniCPM-V's Resampler: learned queries attend to the patches of each tile through nn.MultiheadAttention, which returns its weights and so
 /// writes the scores out.
 constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std::int64_t out, tensor x, bool trains) {
@@ -163,17 +168,17 @@ constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std
   return project(n, out, false);
 }
 
-/// Qwen-VL's PatchMerger; `project(from, in, to, bias)` is a matrix of the projector. Qwen3VLVisionModel's deepstack_merger_list reads earlier blocks'
+/// Qwen-VL's PatchMerger; `project(part, from, in, to, bias)` is a matrix of the projector. Qwen3VLVisionModel's deepstack_merger_list reads earlier blocks'
 /// results, which those blocks keep as this program's input is kept, and norms merged patches. Language layers add what it makes, which this program does once.
 template <class Project>
 constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patches, std::int64_t out, bool trains, const Project& project) {
   const auto& v = m.vision;
   const auto wide = checked::mul(v.merge, v.merge, v.hidden);
   auto x = detail::traits_of(v.kind).norm_vectors == 1 ? rms_norm(p, t, patches, v.hidden, trains) : layer_norm(p, t, patches, v.hidden, trains, true);
-  x = project(activate(p, t, project(x, wide, wide, true), activation_kind::gelu), wide, out, true);
+  x = project(joint_out, activate(p, t, project(joint_in, x, wide, wide, true), activation_kind::gelu), wide, out, true);
   for (std::int64_t i = 0; i < v.deep_mergers; ++i) {
     const auto deep = layer_norm(p, t, patches, wide, trains, true);
-    x = add(p, x, project(activate(p, t, project(deep, wide, wide, true), activation_kind::gelu), wide, out, true));
+    x = add(p, x, project(joint_out, activate(p, t, project(joint_in, deep, wide, wide, true), activation_kind::gelu), wide, out, true));
   }
   return x;
 }
@@ -182,10 +187,10 @@ constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patche
 template <class Project>
 constexpr tensor merge_glm(program& p, const scene& t, const vision_shape& v, tensor x, std::int64_t out, bool tower_trains, bool trains, const Project& project) {
   const auto inner = v.projector_hidden;
-  x = project(multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
+  x = project(module::o_proj, multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
   x = activate(p, t, layer_norm(p, t, x, out, trains, true), activation_kind::gelu);
-  const auto gate = project(x, out, inner, false), up = project(x, out, inner, false);
-  return project(multiply(p, activate(p, t, gate, activation_kind::silu), up), inner, out, false);
+  const auto gate = project(module::gate_proj, x, out, inner, false), up = project(joint_in, x, out, inner, false);
+  return project(joint_out, multiply(p, activate(p, t, gate, activation_kind::silu), up), inner, out, false);
 }
 
 /// Gemma4VisionPooler: a matrix of fp32 shares of patches; places that no patch has filled are left out.
@@ -207,12 +212,13 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
   const auto& v = m.vision;
   const auto traits = detail::traits_of(v.kind);
   const auto out = v.output > 0 ? v.output : m.hidden;
+  using ops::joint_in, ops::joint_out;
   program p(t.granule);
   auto x = p.input(checked::mul(t.tokens, v.hidden), t.residual_width, input_has_gradient);
   if (traits.last_norm) x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, tower_trains) : ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
-  const auto project = [&](tensor from, std::int64_t in, std::int64_t to, bool bias) {
+  const auto project = [&](module part, tensor from, std::int64_t in, std::int64_t to, bool bias) {
     const auto y = ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains, .quantised = t.quantised.has(module::projector)});
-    return t.adapts(module::projector) ? ops::adapt(p, t, from, y, in, to) : y;
+    return t.adapts(module::projector) && (t.side->projector_targets.empty() || t.side->projector_targets.has(part)) ? ops::adapt(p, t, from, y, in, to) : y;
   };
   if (traits.class_token) {  // patches without the class token: a slice, copied
     const auto y = p.make(checked::mul(checked::mul(t.samples, patches_of_tile(v)), v.hidden), p.width(x));
@@ -220,40 +226,40 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
     x = y;
   }
   switch (v.projector) {
-    case projector_kind::mlp: x = project(ops::activate(p, t, project(x, v.hidden, out, true), activation_kind::gelu), out, out, true); break;
+    case projector_kind::mlp: x = project(joint_out, ops::activate(p, t, project(joint_in, x, v.hidden, out, true), activation_kind::gelu), out, out, true); break;
     case projector_kind::norm_linear: {  // Gemma 3: pooled to 256 tokens
       const auto left = patches_of_tile(v) < 256 ? patches_of_tile(v) : 256;
       const auto pooled = p.make(checked::mul(checked::mul(t.samples, left), v.hidden), p.width(x));
       p.step(x.bit(), pooled.bit(), {.saves = x.bit()});
-      x = project(ops::rms_norm(p, t, pooled, v.hidden, trains), v.hidden, out, false);
+      x = project(joint_in, ops::rms_norm(p, t, pooled, v.hidden, trains), v.hidden, out, false);
       break;
     }
     case projector_kind::merger: x = ops::merge(p, t, m, x, out, trains, project); break;
     case projector_kind::pixel_mlp: {
       const auto merged = checked::mul(v.merge, v.merge, v.hidden);
-      x = ops::activate(p, t, project(ops::pointwise(p, x), merged, v.projector_hidden, false), activation_kind::gelu);
-      x = ops::activate(p, t, project(x, v.projector_hidden, v.output, false), activation_kind::gelu);
-      x = project(x, v.output, m.hidden, false);
+      x = ops::activate(p, t, project(joint_in, ops::pointwise(p, x), merged, v.projector_hidden, false), activation_kind::gelu);
+      x = ops::activate(p, t, project(joint_out, x, v.projector_hidden, v.output, false), activation_kind::gelu);
+      x = project(joint_out, x, v.output, m.hidden, false);
       break;
     }
-    case projector_kind::linear: x = project(x, v.hidden, out, true); break;
+    case projector_kind::linear: x = project(joint_in, x, v.hidden, out, true); break;
     case projector_kind::shuffled_linear:  // pixel_shuffle copies twice (modeling_idefics3.py)
-      x = project(ops::pointwise(p, ops::pointwise(p, x)), checked::mul(v.merge, v.merge, v.hidden), out, false);
+      x = project(joint_in, ops::pointwise(p, ops::pointwise(p, x)), checked::mul(v.merge, v.merge, v.hidden), out, false);
       break;
     case projector_kind::norm_mlp: {  // pixel_shuffle copies twice (modeling_internvl_chat.py)
       const auto wide = checked::mul(v.merge, v.merge, v.hidden);
       x = ops::layer_norm(p, t, ops::pointwise(p, ops::pointwise(p, x)), wide, trains, true);
-      x = project(ops::activate(p, t, project(x, wide, out, true), activation_kind::gelu), out, out, true);
+      x = project(joint_out, ops::activate(p, t, project(joint_in, x, wide, out, true), activation_kind::gelu), out, out, true);
       break;
     }
     case projector_kind::glm_merger: x = ops::merge_glm(p, t, v, x, out, tower_trains, trains, project); break;
     case projector_kind::patch_merger: {  // a copy lays merge² patches side by side
       x = ops::pointwise(p, ops::rms_norm(p, t, x, v.hidden, trains));
-      x = project(x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);
-      x = project(ops::activate(p, t, project(x, v.hidden, out, false), activation_kind::gelu), out, out, false);
+      x = project(module::gate_proj, x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);
+      x = project(joint_out, ops::activate(p, t, project(joint_in, x, v.hidden, out, false), activation_kind::gelu), out, out, false);
       break;
     }
-    case projector_kind::pooled_linear: x = project(ops::unit_norm(p, t, ops::pool_patches(p, t, v, x), v.hidden), v.hidden, out, false); break;  // Gemma4MultimodalEmbedder
+    case projector_kind::pooled_linear: x = project(joint_in, ops::unit_norm(p, t, ops::pool_patches(p, t, v, x), v.hidden), v.hidden, out, false); break;  // Gemma4MultimodalEmbedder
     case projector_kind::resampler: x = ops::resample(p, t, v, out, x, trains); break;
     case projector_kind::none:
     case projector_kind::contrastive: break;

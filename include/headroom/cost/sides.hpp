@@ -44,7 +44,7 @@ constexpr both_passes tower_seconds(const cost_scene& c) {
   const bool trains = c.trained.has(module::vision), joint = c.trained.has(module::projector);
   const shape stack = timed_tower(v);
   const adapter side = tower_side(*c.layer.side);
-  const bool flows = trains || side.targets.has(module::q_proj);
+  const bool flows = trains || adapts_blocks(side);
   const scene its = tower_scene(c.layer, stack, v, side, trains);
   auto t = side_stack_seconds(c, stack, its, trains, flows);
   auto there = c;

@@ -31,9 +31,9 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
       const auto beside = adapter_elements(s, w);
       r.trained += static_cast<double>(beside) * (w.layers.count > 0 ? share_of_layers : 1.0) * static_cast<double>(w.copies()) / static_cast<double>(w.expert ? c.layer.expert : 1);
       r.tensors += beside > 0 ? 2 * copies : 0;
-    } else if (adapted && w.linear && s.source->adapter.targets.has(w.role)) {
-      r.trained += static_cast<double>(w.rows + w.columns) * product(s.source->adapter.rank, w.copies()) * share_of_layers;
-      r.tensors += 2 * copies;
+    } else if (const auto beside = w.linear ? s.source->adapter.beside(w, w.copies()) : 0; beside > 0) {
+      r.trained += static_cast<double>(w.rows + w.columns) * product(s.source->adapter.rank, beside) * share_of_layers;
+      r.tensors += 2 * copies * static_cast<double>(beside) / static_cast<double>(w.copies());
     }
   }
   if (adapts_tied_head(s)) {

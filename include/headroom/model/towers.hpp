@@ -91,13 +91,20 @@ constexpr void add_patches(inventory& list, const vision_shape& v, std::int64_t 
   list.add({.role = role, .rows = width, .per_layer = (t.patch_bias && !v.no_patch_bias ? 1 : 0) + (t.class_token ? 1 : 0)});
 }
 
-/// A biased dense layer, `copies` times.
-constexpr void add_biased(inventory& list, module role, std::int64_t rows, std::int64_t columns, std::int64_t copies,
-                          split_axis split = split_axis::none) {
-  add_matrix(list, {{}, copies, nullptr}, role, rows, columns, split, true);
+/// Parts of a layer as weight::parts has them.
+template <class... Module>
+constexpr std::uint8_t parts_of(Module... m) {
+  return part_bits(((std::uint32_t{1} << static_cast<int>(m)) | ... | std::uint32_t{0}));
 }
-constexpr void add_unbiased(inventory& list, module role, std::int64_t rows, std::int64_t columns) {
-  add_matrix(list, {}, role, rows, columns, split_axis::none, false);
+inline constexpr std::uint8_t first_part = parts_of(module::up_proj), last_part = parts_of(module::down_proj);
+
+/// A biased dense layer, `copies` times.
+constexpr void add_biased(inventory& list, module role, std::int64_t rows, std::int64_t columns, std::int64_t copies, std::uint8_t parts = 0,
+                          split_axis split = split_axis::none) {
+  add_matrix(list, {{}, copies, nullptr, parts}, role, rows, columns, split, true);
+}
+constexpr void add_unbiased(inventory& list, module role, std::int64_t rows, std::int64_t columns, std::uint8_t parts = 0) {
+  add_matrix(list, {{}, 1, nullptr, parts}, role, rows, columns, split_axis::none, false);
 }
 
 /// The blocks of a tower and its position table.
@@ -106,14 +113,13 @@ constexpr void add_tower(inventory& list, const vision_shape& v) {
   constexpr module role = module::vision;
   add_patches(list, v, v.hidden, role);
   list.add({.role = role, .rows = v.positions, .columns = v.hidden});
-  const auto matrix = [&](std::int64_t rows, std::int64_t columns, std::int64_t copies, split_axis split) {
-    add_matrix(list, {{}, copies, nullptr}, role, rows, columns, split, t.biased);
+  const auto matrix = [&](std::uint8_t parts, std::int64_t rows, std::int64_t columns, split_axis split, bool biased) {
+    add_matrix(list, {{}, checked::mul(std::popcount(parts), v.layers), nullptr, parts}, role, rows, columns, split, biased);
   };
-  const std::int64_t joined = t.fused_qkv ? 3 : 1;
-  add_matrix(list, {{}, checked::mul(3 / joined, v.layers), nullptr}, role, joined * v.hidden, v.hidden, split_axis::rows, t.biased && !t.bare_qkv);
-  matrix(v.hidden, v.hidden, v.layers, split_axis::columns);
-  matrix(v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
-  matrix(v.hidden, v.ffn, v.layers, split_axis::columns);
+  matrix(t.fused_qkv ? parts_of(module::q_proj) : parts_of(module::q_proj, module::k_proj, module::v_proj), (t.fused_qkv ? 3 : 1) * v.hidden, v.hidden, split_axis::rows, t.biased && !t.bare_qkv);
+  matrix(parts_of(module::o_proj), v.hidden, v.hidden, split_axis::columns, t.biased);
+  matrix(t.gated ? parts_of(module::gate_proj, module::up_proj) : first_part, v.ffn, v.hidden, split_axis::rows, t.biased);
+  matrix(last_part, v.hidden, v.ffn, split_axis::columns, t.biased);
   const std::int64_t norms = checked::add(checked::mul(t.sandwich ? 4 : 2, v.layers), (t.front_norm ? 1 : 0) + (t.last_norm ? 1 : 0));
   list.add({.role = role, .rows = v.hidden, .per_layer = checked::mul(norms, t.norm_vectors)});
   if (const std::int64_t vectors = (t.qk_norms ? 2 : 0) + (t.layer_scale ? 2 : 0); vectors > 0)
@@ -133,8 +139,8 @@ constexpr void add_norm_mlp(inventory& list, const vision_shape& v, std::int64_t
   const bool divided = v.projector_hidden > 0;
   const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden), inner = divided ? v.projector_hidden : out;
   list.add({.role = role, .rows = wide, .per_layer = 2});
-  add_biased(list, role, inner, wide, 1, divided ? split_axis::rows : split_axis::none);
-  add_biased(list, role, out, inner, 1, divided ? split_axis::columns : split_axis::none);
+  add_biased(list, role, inner, wide, 1, first_part, divided ? split_axis::rows : split_axis::none);
+  add_biased(list, role, out, inner, 1, last_part, divided ? split_axis::columns : split_axis::none);
 }
 
 /// Glm4vVisionModel.downsample, which is the tower's, and Glm4vVisionPatchMerger.
@@ -142,10 +148,10 @@ constexpr void add_glm_merger(inventory& list, const vision_shape& v, std::int64
   constexpr module role = module::projector;
   list.add({.role = module::vision, .rows = out, .columns = checked::mul(v.merge, v.merge, v.hidden)});
   list.add({.role = module::vision, .rows = out});
-  add_unbiased(list, role, out, out);
+  add_unbiased(list, role, out, out, parts_of(module::o_proj));
   list.add({.role = role, .rows = out, .per_layer = 2});
-  add_matrix(list, {{}, 2, nullptr}, role, v.projector_hidden, out, split_axis::none, false);
-  add_unbiased(list, role, out, v.projector_hidden);
+  add_matrix(list, {{}, 2, nullptr, parts_of(module::gate_proj, module::up_proj)}, role, v.projector_hidden, out, split_axis::none, false);
+  add_unbiased(list, role, out, v.projector_hidden, last_part);
 }
 
 constexpr void add_projector(inventory& list, const shape& m) {
@@ -155,8 +161,8 @@ constexpr void add_projector(inventory& list, const shape& m) {
   switch (v.projector) {
     case projector_kind::none: break;
     case projector_kind::mlp:  // LlavaMultiModalProjector
-      add_biased(list, role, out, v.hidden, 1);
-      add_biased(list, role, out, out, 1);
+      add_biased(list, role, out, v.hidden, 1, first_part);
+      add_biased(list, role, out, out, 1, last_part);
       break;
     case projector_kind::norm_linear:  // Gemma3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});
@@ -167,8 +173,8 @@ constexpr void add_projector(inventory& list, const shape& m) {
       const std::int64_t vectors = traits_of(v.kind).norm_vectors;
       list.add({.role = role, .rows = v.hidden, .per_layer = vectors});
       list.add({.role = role, .rows = wide, .per_layer = checked::mul(v.deep_mergers, vectors)});
-      add_biased(list, role, wide, wide, checked::add(v.deep_mergers, 1));
-      add_biased(list, role, out, wide, checked::add(v.deep_mergers, 1));
+      add_biased(list, role, wide, wide, checked::add(v.deep_mergers, 1), first_part);
+      add_biased(list, role, out, wide, checked::add(v.deep_mergers, 1), last_part);
       break;
     }
     case projector_kind::pixel_mlp:  // Llama4VisionMLP2 over intermediate_size inputs, Llama4MultiModalProjector
@@ -183,16 +189,16 @@ constexpr void add_projector(inventory& list, const shape& m) {
       list.add({.role = role, .rows = out, .per_layer = 6});
       list.add({.role = role, .rows = out, .columns = out});
       break;
-    case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
+    case projector_kind::linear: add_biased(list, role, out, v.hidden, 1, first_part); break;  // PaliGemmaMultiModalProjector
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
-    case projector_kind::shuffled_linear: add_unbiased(list, role, out, checked::mul(v.merge, v.merge, v.hidden)); break;  // Idefics3SimpleMLP
+    case projector_kind::shuffled_linear: add_unbiased(list, role, out, checked::mul(v.merge, v.merge, v.hidden), first_part); break;  // Idefics3SimpleMLP
     case projector_kind::norm_mlp: add_norm_mlp(list, v, out); break;
     case projector_kind::glm_merger: add_glm_merger(list, v, out); break;
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
       list.add({.role = role, .rows = v.hidden});
-      add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden));
-      add_unbiased(list, role, out, v.hidden);
-      add_unbiased(list, role, out, out);
+      add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden), parts_of(module::gate_proj));
+      add_unbiased(list, role, out, v.hidden, first_part);
+      add_unbiased(list, role, out, out, last_part);
       break;
     case projector_kind::contrastive:
       if (v.kind == vision_kind::siglip) {  // SiglipModel: logit_scale, logit_bias

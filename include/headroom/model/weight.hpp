@@ -87,10 +87,15 @@ struct layer_span {
   friend constexpr bool operator==(const layer_span&, const layer_span&) = default;
 };
 
+/// A layer's matrices, q_proj to down_proj, as bits.
+constexpr std::uint8_t part_bits(std::uint32_t of_module) { return static_cast<std::uint8_t>(of_module >> static_cast<int>(module::q_proj)); }
+static_assert(static_cast<int>(module::down_proj) - static_cast<int>(module::q_proj) == 7);
+
 /// A kind of weight tensor: rows × columns elements (a vector has columns 1), `per_layer` of them in each layer of `layers`,
 /// or `per_layer` in all where the weight lies outside the stack. Rows are output features, columns input features.
 struct weight {
   module role{module::other};
+  std::uint8_t parts{};  ///< of a tower or what joins it to the text: which of a layer's matrices its copies are, so many of each (part_bits)
   std::int64_t rows{};
   std::int64_t columns{1};
   layer_span layers{};
@@ -130,7 +135,7 @@ struct inventory {
     if (size == capacity) refuse("headroom: model: its layers alternate too irregularly: a list of weights has room for 80 kinds of tensor, each in layers that stand evenly, or in any of 128; kinds", size);
     weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
-    to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen, to.runs = w.runs;
+    to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen, to.runs = w.runs, to.parts = w.parts;
   }
   /// In front of what is at `place` now.
   constexpr void insert(int place, const weight& w) {

@@ -15,12 +15,13 @@ struct weight_place {
   layer_span at{};
   std::int64_t copies{1};
   const module* into{};
+  std::uint8_t parts{};  ///< weight::parts of its matrix
   [[nodiscard]] constexpr module role(module own) const { return into != nullptr ? *into : own; }
 };
 
 constexpr void add_matrix(inventory& list, const weight_place& p, module own, std::int64_t rows, std::int64_t columns,
                           split_axis split, bool bias) {
-  list.add({.role = p.role(own), .rows = rows, .columns = columns, .layers = p.at, .per_layer = p.copies, .split = split, .linear = true});
+  list.add({.role = p.role(own), .parts = p.parts, .rows = rows, .columns = columns, .layers = p.at, .per_layer = p.copies, .split = split, .linear = true});
   if (bias)  // the bias of a matrix cut by rows is cut with it; that of one cut by columns is whole on every rank
     list.add({.role = p.role(own), .rows = rows, .layers = p.at, .per_layer = p.copies,
               .split = split == split_axis::rows ? split_axis::rows : split_axis::none});

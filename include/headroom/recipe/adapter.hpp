@@ -56,9 +56,19 @@ struct adapter {
   number_format rest{};    ///< of frozen weights that are not quantised beside a quantised base; not set(): as the framework leaves them
   number_format rest_experts{};  ///< of routed experts among them; not set(): as the others
   bool fused_qkv{};        ///< one A and one B over the fused q, k, v projection
+  module_set vision_targets{};     ///< where targets have vision: which matrices of each of the tower's layers; empty: all
+  module_set projector_targets{};  ///< where they have projector: which of its layers; empty: all
   module_set modules_to_save{};  ///< modules of which a copy trains in full beside the adapters (peft utils/other.py ModulesToSaveWrapper)
 
   [[nodiscard]] constexpr bool active() const { return kind != adapter_kind::none; }
+  /// Of `copies` of a weight, how many have an adapter.
+  [[nodiscard]] constexpr std::int64_t beside(const weight& w, std::int64_t copies) const {
+    if (!active() || !targets.has(w.role)) return 0;
+    const auto of = w.role == module::vision ? vision_targets.bits : w.role == module::projector ? projector_targets.bits : 0;
+    if (of == 0) return copies;
+    const auto named = static_cast<std::uint8_t>(w.parts & part_bits(of));
+    return w.parts == 0 ? 0 : copies / std::popcount(w.parts) * std::popcount(named);
+  }
   friend constexpr bool operator==(const adapter&, const adapter&) = default;
 };
 

@@ -83,7 +83,7 @@ class load_trace {
     if (train > 0) load_trained(w.rows, w.columns, detail::table_of(w.role), false, train);
     if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0 && !(w.role == module::head && copies_tied_head(s))) frozen(false, train);
-    if (linear && s.layer.adapts(w.role)) load_adapters(w, all);
+    if (const auto beside = linear ? s.layer.side->beside(w, all) : 0; beside > 0) load_adapters(w, beside);
   }
 
   void load_trained(std::int64_t rows, std::int64_t columns, detail::table_kind table, bool adapter, std::int64_t copies) {

@@ -56,8 +56,8 @@ template <class Copies>
   accumulated_on_host sum(2 * checked::ceil_div(trained.count(), 2 * d), ranks, s.source->offload.pin_memory);  // aligned to 4 bytes
   const auto tell = [&](const weight& w) {
     sum.add(w.elements(), s.precision.parameters.width(), copies_of(w));
-    if (w.linear && !w.vector() && s.layer.adapts(w.role))
-      for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) { sum.add(checked::mul(rows, columns), s.layer.adapter_width, w.copies()); });
+    if (const auto copies = w.linear && !w.vector() ? s.layer.side->beside(w, w.copies()) : 0; copies > 0)
+      for_each_adapter(s, w, [&](std::int64_t rows, std::int64_t columns) { sum.add(checked::mul(rows, columns), s.layer.adapter_width, copies); });
   };
   for (auto w = list.begin(); w != list.end();) {
     auto end = w;

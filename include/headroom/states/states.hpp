@@ -114,7 +114,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
     const bool second = w.role == module::head && copies_tied_head(s);  // of a matrix that is listed as the embedding
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && !second) sum.frozen(w, train, false);  // the original stays beside the trained copy
-    if (linear && s.layer.adapts(w.role)) adapt(w, all);
+    if (const auto beside = linear ? s.layer.side->beside(w, all) : 0; beside > 0) adapt(w, beside);
     auto& r = sum.r;
     const parameters one{w.elements()};
     const auto total = one * (second ? 0 : all);

@@ -157,12 +157,24 @@ constexpr objection check_eager_recompute(const job& j, const No& no) {
   return {};
 }
 
+/// Which matrices of each layer a tower (module::vision) has, or what joins it to the text (module::projector).
+constexpr module_set parts_in(const shape& m, module role) {
+  auto list = inventory::blank();
+  detail::add_vision(list, m);
+  module_set r;
+  for (const auto& w : list)
+    if (w.role == role) r.bits |= std::uint32_t{w.parts} << static_cast<int>(module::q_proj);
+  return r;
+}
+
 /// Adapters in a tower.
 template <class No>
 constexpr objection check_tower_adapters(const job& j, const No& no) {
   using enum vision_kind;
   const auto& a = j.adapter;
   const auto& v = j.model.vision;
+  if ((!a.vision_targets.empty() && !a.targets.has(module::vision)) || (!a.projector_targets.empty() && !a.targets.has(module::projector)))
+    return no("headroom: adapter.vision_targets needs vision in adapter.targets, and adapter.projector_targets needs projector; rank", a.rank);
   if (!a.active() || (!a.targets.has(module::vision) && !a.targets.has(module::projector))) return {};
   if (v.layers == 0) return no("headroom: adapter.targets has vision or projector, and the model has no tower beside its text: leave them out; model", j.model.label);
   if (j.batch.images.none && j.sharding.kind != sharding_kind::none)
@@ -170,9 +182,11 @@ constexpr objection check_tower_adapters(const job& j, const No& no) {
   if (j.framework.kernels.adapted() && !j.batch.images.none) return no("headroom: adapters in a tower are not modelled for this framework by this version: adapter.targets must be without vision and projector; framework", j.framework.label);
   if (a.kind != adapter_kind::lora) return no("headroom: adapters in a tower are modelled as LoRA alone by this version: adapter.kind must be lora, or adapter.targets be without vision and projector; rank", a.rank);
   if (j.sharding.gathers_units()) return no("headroom: adapters in a tower are not modelled under FSDP by this version: sharding.kind must be none, ddp or zero, or adapter.targets be without vision and projector; sharding.stage", j.sharding.stage);
-  if (v.attention_pool || v.kind == llama4 || v.kind == gemma4 || is_glm(v.kind) || v.projector == projector_kind::resampler)
+  if (v.attention_pool || v.kind == llama4 || v.kind == gemma4 || v.projector == projector_kind::resampler)
     return no("headroom: adapters in this model's tower are not modelled by this version: adapter.targets must be without vision and projector; model", j.model.label);
   if (v.projector == projector_kind::norm_linear && a.targets.has(module::projector)) return no("headroom: this model's projector is a parameter and no linear layer, which PEFT does not find: adapter.targets must be without projector; model", j.model.label);
+  if ((a.vision_targets.bits & ~parts_in(j.model, module::vision).bits) != 0 || (a.projector_targets.bits & ~parts_in(j.model, module::projector).bits) != 0)
+    return no("headroom: adapter.vision_targets and adapter.projector_targets may name what the model's tower and projector have; model", j.model.label);
   return {};
 }
 

@@ -211,6 +211,8 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"adapter.rest_experts", "number format of the routed experts that a quantised base leaves, or that bytes of int8 become to be multiplied: tf32 where torch may multiply fp32 so; left out: that of the rest"},
     {"adapter.base_skips", "linear layers that are not quantised"},
     {"adapter.base_also", "what is quantised beside the language model's linear layers: lm_head, vision, projector, or experts that are parameters and no layers"},
+    {"adapter.vision_targets", "where adapter.targets has vision: which matrices of each of the tower's layers get one (q_proj; of a tower that makes queries, keys and values at once, that matrix); left out: all"},
+    {"adapter.projector_targets", "where adapter.targets has projector: which of its layers get one (up_proj, down_proj: the first and the last of two); left out: all"},
     {"adapter.modules_to_save", "modules of which a copy trains in full"},
     {"adapter.fused_qkv", "one A and one B over the fused projection; \"litgpt\": one for each target"},
     {"trainable", "\"all\", or what trains"},

@@ -164,6 +164,10 @@ inline adapter read_adapter(const json_value& value, const std::string& path, co
   format_key(k, "rest_experts", a.rest_experts);
   if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), has);
   if (const auto* v = k.take("base_also")) a.base_also = read_modules(*v, k.at("base_also"), has);
+  auto alone = has;  // a tower has no experts
+  alone.sparse = alone.recurs = false;
+  if (const auto* v = k.take("vision_targets")) a.vision_targets = read_modules(*v, k.at("vision_targets"), alone);
+  if (const auto* v = k.take("projector_targets")) a.projector_targets = read_modules(*v, k.at("projector_targets"), alone);
   if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), has);
   if (const auto* v = k.take("fused_qkv")) {
     // litgpt computes q, k and v in one matrix but keeps an A and a B for each of them that is a target: as if separate.
@@ -190,6 +194,10 @@ inline json_value adapter_to_json(adapter a, const model_parts& has) {
   format_key(k, "rest_experts", a.rest_experts);
   if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, has));
   if (!a.base_also.empty()) k.put("base_also", modules_to_json(a.base_also, has));
+  auto alone = has;
+  alone.sparse = alone.recurs = false;
+  if (!a.vision_targets.empty()) k.put("vision_targets", modules_to_json(a.vision_targets, alone));
+  if (!a.projector_targets.empty()) k.put("projector_targets", modules_to_json(a.projector_targets, alone));
   if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, has));
   k.flag("fused_qkv", a.fused_qkv);
   return k.written();

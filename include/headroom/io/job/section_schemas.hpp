@@ -173,6 +173,8 @@ inline schema_value adapter_schema() {
   format_key(k, "rest_experts", a.rest_experts);
   k.is("base_skips", modules_schema());
   k.is("base_also", modules_schema());
+  k.is("vision_targets", modules_schema());
+  k.is("projector_targets", modules_schema());
   k.is("modules_to_save", modules_schema());
   k.is("fused_qkv", either_schema(schema_value{{"type", "boolean"}}, words_schema(std::array{std::string_view{"litgpt"}})));
   k.require("kind");

@@ -4,6 +4,8 @@
 
 #include <headroom/io/launchers/named_values.hpp>
 
+#include <sstream>
+
 namespace headroom::io::detail {
 
 /// The first Qwen's MLP is c_proj(w1(x) · silu(w2(x))) (Qwen-7B modeling_qwen.py, QWenMLP): elsewhere w2 projects down. Nobody else has c_attn
@@ -37,6 +39,32 @@ inline json_value names_in(const json_value& said, const std::string& path) {
 inline void refuse_listed_all_linear(const json_value& said, std::string_view key, const std::string& place, std::string_view all = "\"all-linear\"") {
   if (!said.is_array() || std::find(said.begin(), said.end(), "all-linear") == said.end()) return;
   fail("headroom: " + place + ": " + std::string{key} + " = " + said.dump() + " has \"all-linear\" in a list, where PEFT looks for layers of that name and no model has any: say " + std::string{all} + " alone, or the layers' names alone");
+}
+
+/// A list as argparse makes it of the shell's words (huggingface/trl 1.10 trl/trainer/model_config.py, ModelConfig): a comma is a part of its name, which no
+/// layer has then. One word alone is taken out of its list (__post_init__), and PEFT reads it as an expression for a module's whole path.
+inline json_value names_by_words(draft& d, const json_value& said, const std::string& path, const std::string& place) {
+  std::vector<std::string> words;
+  if (said.is_array()) {
+    each_at(said, path, "names", [&](const json_value& one, const std::string& at) { words.push_back(string_at(one, at)); });
+  } else {
+    std::istringstream all{string_at(said, path, "names")};
+    for (std::string one; all >> one;) words.push_back(one);
+  }
+  if (words.size() == 1) {
+    if (words[0] == "all-linear") return words[0];
+    fail("headroom: " + place + ": " + path + " " + in_quotes(words[0]) + " alone is an expression for a module's whole path, which no layer has, and PEFT ends there: say all-linear, or several names with blanks between them");
+  }
+  auto list = json_value::array();
+  std::string lost;
+  for (const auto& one : words)
+    if (one.find(',') == std::string::npos)
+      list.push_back(one);
+    else
+      lost += (lost.empty() ? "" : " ") + one;
+  if (list.empty()) fail("headroom: " + place + ": " + path + ": a comma is a part of the name before it, no layer is called so, and PEFT ends there: put blanks between the names");
+  if (!lost.empty()) d.notes.push_back(place + ": " + path + ": a comma is a part of the name before it, and no layer is called " + lost + ": " + list.dump() + " alone have adapters");
+  return with_qwen_names(list);
 }
 
 }  // namespace headroom::io::detail

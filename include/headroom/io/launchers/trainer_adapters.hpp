@@ -82,7 +82,8 @@ class adapter_arguments {
   json_value targets(bool on) {
     const auto& l = p_->lora;
     std::string_view called;
-    if (const auto* said = first_of(*v_, l.targets, called); said != nullptr && !said->empty()) return names_in(*said, std::string{called});
+    if (const auto* said = first_of(*v_, l.targets, called); said != nullptr && !said->empty())
+      return l.targets_by_words && on ? names_by_words(*d_, *said, std::string{called}, v_->place(called)) : names_in(*said, std::string{called});
     if (on && l.targets_default.empty()) {
       const auto* m = d_->find({"model"});
       if (const auto usual = usual_targets(m != nullptr && m->is_string() ? m->get_ref<const std::string&>() : std::string_view{}); !usual.empty()) return names_in(json_value(usual), "targets");

@@ -19,6 +19,7 @@ struct lora_words {
   std::string_view rank{};
   std::int64_t rank_default{8};
   std::string_view targets{};
+  bool targets_by_words{};            ///< a list's words as the shell cuts them: a comma is a part of a name
   std::string_view targets_default{"all-linear"};  ///< empty: PEFT's own for the model, which is asked for
   std::string_view dropout{};
   std::int64_t dropout_percent{};

@@ -16,7 +16,7 @@
 namespace headroom::io::detail {
 
 /// TRL's ModelConfig (trl/trainer/model_config.py).
-inline constexpr lora_words trl_lora{.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"};
+inline constexpr lora_words trl_lora{.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_by_words = true, .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"};
 inline constexpr base_words trl_base{.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"};
 inline constexpr std::string_view trl_marks = "dataset_name|dataset_config|dataset_train_split|dataset_mixer|dataset_mixture|use_peft|lora_target_modules|attn_implementation|dtype|torch_dtype|load_in_4bit|config|reward_funcs";
 /// One of its trainers beside SFT's. max_seq_length is of SFTConfig and what inherits from it, up to 0.19, where it wins over max_length (sft_config.py).
