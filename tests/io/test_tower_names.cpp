@@ -76,6 +76,7 @@ TEST_CASE("TRL hands the shell's words to PEFT: a comma belongs to the name befo
   CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj, v_proj,")}, set), "put blanks between the names"));
   // One word is taken out of its list, and is an expression then.
   for (const auto* one : {"all", "q_proj", "q_proj,v_proj"}) CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", one)}, set), "alone is an expression for a module's whole path, which no layer has"));
+  CHECK(job_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "'.*\\.q_proj'")}, set).adapter.targets == module_set{module::q_proj});
 }
 
 }  // namespace test_tower_names

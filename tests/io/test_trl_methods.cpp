@@ -249,7 +249,7 @@ TEST_CASE("Nash-MD: policy and reference write a second answer from logits of al
   const auto stays = estimate(zero2).ranks[0].at_phase[static_cast<std::size_t>(phase::save)];
   CHECK(stays[row::other_models].count() == std::int64_t{2} * (494'032'768 + 1'543'714'304 + 1536));
   CHECK(estimate(zero2).ranks[0][phase::reward] > bytes{0});
-  CHECK(holds(refused(nash + " --use_peft --lora_target_modules q_proj", prompts), "which nash_md.py reads and hands to nobody"));
+  CHECK(holds(refused(nash + " --use_peft --lora_target_modules q_proj v_proj", prompts), "which nash_md.py reads and hands to nobody"));
   CHECK(holds(refused(nash + " --gradient_checkpointing false", prompts), "both models of the mixture are handed one cache"));
   CHECK(holds(refused("python examples/scripts/nash_md.py --model_name_or_path Qwen/Qwen2.5-0.5B-Instruct --judge pair_rm --dataset_name x", prompts), "judge = \"pair_rm\" is not modelled"));
   CHECK(holds(refused(nash, {prompts[0], prompts[1], "environment.trl=0.14"}), "Nash-MD of TRL before 0.15"));
@@ -276,7 +276,7 @@ TEST_CASE("TPO: three answers, of which the third is learned as a text") {
   CHECK(j.recompute.mode == recompute_mode::full);
   CHECK_FALSE(objection_to(j));
   CHECK(said(tpo + " --loss_type tpo-l --tpo_l_gamma 0.5") == j);
-  CHECK(said(tpo + " --use_peft --lora_r 32 --lora_target_modules q_proj").adapter.rank == 32);
+  CHECK(said(tpo + " --use_peft --lora_r 32 --lora_target_modules q_proj v_proj").adapter.rank == 32);
   CHECK(holds(refused(tpo + " --tpo_alpha 0"), "tpo_alpha = 0 is not modelled by this version (two answers instead of three)"));
   for (const std::string key : {"force_use_ref_model", "precompute_ref_log_probs"})  // trl/experimental/tpo/tpo_config.py has neither
     CHECK(holds(refused(tpo + " --" + key + " True"), key + " is no argument of TRL's TPOConfig, and the program stops there"));
@@ -312,8 +312,8 @@ TEST_CASE("PRM: two classes of every token, loaded as transformers loads them") 
   CHECK(said(prm + " --gradient_checkpointing false").evaluation.use_cache != choice::no);
   CHECK(said(prm + " --dtype float32").precision == j.precision);  // the script reads it and makes no use of it
   CHECK(holds(refused(prm + " --attn_implementation flash_attention_2"), "which prm.py reads and hands to nobody"));
-  CHECK(holds(refused(prm + " --use_peft --lora_target_modules q_proj --lora_task_type TOKEN_CLS"), "lora_task_type = \"TOKEN_CLS\" is not modelled"));
-  CHECK(said(prm + " --use_peft --lora_target_modules q_proj").adapter.rank == 16);
+  CHECK(holds(refused(prm + " --use_peft --lora_target_modules q_proj v_proj --lora_task_type TOKEN_CLS"), "lora_task_type = \"TOKEN_CLS\" is not modelled"));
+  CHECK(said(prm + " --use_peft --lora_target_modules q_proj v_proj").adapter.rank == 16);
 }
 
 TEST_CASE("GRPO that generates for more steps than one trains on") {

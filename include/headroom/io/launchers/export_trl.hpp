@@ -27,6 +27,8 @@ inline json_value trl_document(const job& given) {
               {"lora_target_modules", detail::adapted_modules(l.targets, j.model, "adapter.targets", target)},
               {"lora_dropout", static_cast<double>(l.dropout.per_million) / 1e6},
               {"use_dora", l.kind == adapter_kind::dora}});
+    // One name alone is an expression for a module's whole path (listed_modules.hpp).
+    if (auto& names = a["lora_target_modules"]; names.is_array() && names.size() == 1) names = json_value(".*\\." + names[0].get<std::string>());
     if (!l.modules_to_save.empty()) a["lora_modules_to_save"] = detail::adapted_modules(l.modules_to_save, j.model, "adapter.modules_to_save", target);
     if (l.base.quantised()) fail("headroom: " + std::string{target} + " cannot say adapter.base = " + std::string{l.base.label.view()} + ": what TRL makes of the rest of a quantised model differs by release");
   }

@@ -25,32 +25,6 @@ inline constexpr auto adapter_passed = std::to_array<passed_key>({
 inline constexpr std::string_view adapter_read[] = {"base_model_name_or_path", "r", "target_modules", "modules_to_save", "use_dora", "lora_dropout"};
 // clang-format on
 
-/// The names of a pattern that ends as one of them does, `.*\.(q_proj|v_proj)$`: PEFT matches the whole of a module's path with it
-/// (tuners/tuners_utils.py, check_target_module_exists). Empty for other patterns.
-inline json_value names_of_pattern(std::string_view text) {
-  const auto drop = [&](std::string_view part, bool front) {
-    if (front ? !text.starts_with(part) : !text.ends_with(part)) return false;
-    front ? text.remove_prefix(part.size()) : text.remove_suffix(part.size());
-    return true;
-  };
-  drop("^", true);
-  if (!drop(".*\\.", true) && !drop(".*", true)) return json_value::array();
-  drop("$", false);
-  if (drop("(?:", true) || drop("(", true)) {
-    if (!drop(")", false)) return json_value::array();
-  }
-  auto names = json_value::array();
-  for (bool more = true; more;) {
-    const auto bar = text.find('|');
-    const auto one = text.substr(0, bar);
-    if (one.empty() || one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != std::string_view::npos) return json_value::array();
-    names.push_back(one);
-    more = bar != std::string_view::npos;
-    text.remove_prefix(more ? bar + 1 : text.size());
-  }
-  return names;
-}
-
 }  // namespace detail
 
 /// The adapter, and the base where nobody names another.

@@ -41,6 +41,32 @@ inline void refuse_listed_all_linear(const json_value& said, std::string_view ke
   fail("headroom: " + place + ": " + std::string{key} + " = " + said.dump() + " has \"all-linear\" in a list, where PEFT looks for layers of that name and no model has any: say " + std::string{all} + " alone, or the layers' names alone");
 }
 
+/// The names of a pattern that ends as one of them does, `.*\.(q_proj|v_proj)$`: PEFT matches the whole of a module's path with it
+/// (tuners/tuners_utils.py, check_target_module_exists). Empty for other patterns.
+inline json_value names_of_pattern(std::string_view text) {
+  const auto drop = [&](std::string_view part, bool front) {
+    if (front ? !text.starts_with(part) : !text.ends_with(part)) return false;
+    front ? text.remove_prefix(part.size()) : text.remove_suffix(part.size());
+    return true;
+  };
+  drop("^", true);
+  if (!drop(".*\\.", true) && !drop(".*", true)) return json_value::array();
+  drop("$", false);
+  if (drop("(?:", true) || drop("(", true)) {
+    if (!drop(")", false)) return json_value::array();
+  }
+  auto names = json_value::array();
+  for (bool more = true; more;) {
+    const auto bar = text.find('|');
+    const auto one = text.substr(0, bar);
+    if (one.empty() || one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != std::string_view::npos) return json_value::array();
+    names.push_back(one);
+    more = bar != std::string_view::npos;
+    text.remove_prefix(more ? bar + 1 : text.size());
+  }
+  return names;
+}
+
 /// A list as argparse makes it of the shell's words (huggingface/trl 1.10 trl/trainer/model_config.py, ModelConfig): a comma is a part of its name, which no
 /// layer has then. One word alone is taken out of its list (__post_init__), and PEFT reads it as an expression for a module's whole path.
 inline json_value names_by_words(draft& d, const json_value& said, const std::string& path, const std::string& place) {
@@ -53,7 +79,8 @@ inline json_value names_by_words(draft& d, const json_value& said, const std::st
   }
   if (words.size() == 1) {
     if (words[0] == "all-linear") return words[0];
-    fail("headroom: " + place + ": " + path + " " + in_quotes(words[0]) + " alone is an expression for a module's whole path, which no layer has, and PEFT ends there: say all-linear, or several names with blanks between them");
+    if (const auto names = names_of_pattern(words[0]); !names.empty()) return names;
+    fail("headroom: " + place + ": " + path + " " + in_quotes(words[0]) + " alone is an expression for a module's whole path, which no layer has, and PEFT ends there: say all-linear, several names with blanks between them, or .*\\.NAME");
   }
   auto list = json_value::array();
   std::string lost;
