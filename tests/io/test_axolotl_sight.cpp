@@ -142,12 +142,23 @@ TEST_CASE("adapters in a tower, by every linear layer's name or by all of its ow
   CHECK(trains(run) == text + tower);
   CHECK(trains(of("lora_target_linear: true\n" + off + sees)) == text + tower + merger);
   CHECK(trains(of("lora_target_linear: true\n" + off + sees, {eight})) == text + tower + merger);
-  // Gemma 3's projector is a parameter. Some of a tower's layers alone, and names that what joins it has, too, are refused.
+  // Gemma 3's projector is a parameter; of its tower these are q, k and v alone.
   CHECK_FALSE(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::projector));
   CHECK(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::vision));
-  CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, k_proj, v_proj, gate_proj]\n"), "axo.yaml:7: lora_target_modules = "));
-  CHECK(holds(why("base_model: zai-org/GLM-4.6V-Flash\n" + lora + names), "lora_target_modules = "));
+  const auto some = yaml(gemma + lora + "lora_target_modules: [q_proj, k_proj, v_proj, gate_proj]\n");
+  CHECK(some.adapter.vision_targets == module_set{module::q_proj, module::k_proj, module::v_proj});
+  // Qwen2.5-VL 7B: 28 layers of 3,584 and 18,944; of 32 blocks of 1,280 and 3,420 the MLP alone has a name of these.
+  const auto qwens = yaml(qwen + lora + off + "processor_type: AutoProcessor\nlora_target_modules: [q_proj, up_proj]\n", {"batch.images.height=448", "batch.images.width=448"});
+  CHECK(trains(qwens) == 16 * (28 * ((3584 + 3584) + (3584 + 18944)) + 32 * (1280 + 3420)));
+  CHECK(holds(why(gemma + lora + "lora_target_modules: [self_attn.q_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // the tower has layers of that path, too
+  CHECK(holds(why(qwen + lora + "lora_target_modules: [q_proj, proj]\n"), "lora_target_modules = "));  // and a convolution of that name
   CHECK(yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  // GLM-4.6V-Flash: 40 layers of 4,096 with 256 for keys and values and 13,696, whose gate and up are one layer of another name; 24 blocks of 1,536 and 4,096, and a
+  // merger of 4,096 and 13,696, have both beside down_proj.
+  const auto glm = yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + off + sees + names, {"batch.images.height=448", "batch.images.width=448"});
+  CHECK(glm.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::down_proj, module::vision, module::projector});
+  CHECK(glm.adapter.vision_targets == module_set{module::gate_proj, module::up_proj, module::down_proj});
+  CHECK(trains(glm) == 16 * (40 * (2 * (4096 + 4096) + 2 * (4096 + 256) + (13696 + 4096)) + 24 * 3 * (1536 + 4096) + 3 * (4096 + 13696)));
   CHECK(notes("base_model: google/gemma-3-4b-it\n" + lora + "lora_target_linear: true\n", "axo.yaml:7: layers of the tower have adapters, too, which nothing runs"));
 }
 
@@ -229,9 +240,7 @@ TEST_CASE("names that latent attention does not have, and whole paths beside exp
 }
 
 TEST_CASE("what is not modelled of models that see") {
-  CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, v_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // SigLIP's are called so, too
   CHECK(yaml(qwen + lora + off + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
-  CHECK(holds(why(qwen + lora + off + "lora_target_modules: [q_proj, up_proj]\n"), "axo.yaml:10: lora_target_modules = "));  // its tower's MLP
   const std::string wraps = "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", named = "  transformer_layer_cls_to_wrap: Gemma3DecoderLayer\n", second = "fsdp_version: 2\n";
   const auto sees = "models that see are modelled under axolotl's FSDP where its second version wraps the language model's layers alone";
   CHECK(holds(why(gemma + lora + of_text + wraps, {eight}), sees));

@@ -67,35 +67,53 @@ class axolotl_sight {
     if (ends_.empty()) a_->refused("unfrozen_parameters", nothing_named);
     if (lost) a_->d->notes.push_back(a_->v.place("unfrozen_parameters") + ": patterns with block_sparse_moe match nothing under transformers 5, which calls it mlp: embedding and head alone train");
   }
-  /// PEFT looks at every module's path, those of the tower too (tuners/tuners_utils.py check_target_module_exists): an expression for the language model's
-  /// layers keeps to them, names do where no linear layer of the tower has one of them. Those of all its layers have adapters in each of them.
+  /// PEFT looks at every module's path, those of the tower and of what joins it to the text, too (tuners/tuners_utils.py check_target_module_exists): an
+  /// expression for the language model's layers keeps to them, a listed name reaches every layer that is called so.
   void adapters(const shape& m) {
     auto& v = a_->v;
     const auto* targets = v.take("lora_target_modules");
     const bool linear = v.on("lora_target_linear"), listed = !linear && targets != nullptr && targets->is_array();
     const auto stack = m.vision.kind == vision_kind::idefics3 ? "model.text_model.layers." : "model.language_model.layers.";  // modeling_idefics3.py, modeling_smolvlm.py
     const bool keeps = !linear && targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with(stack);
-    std::size_t all = 0, named = 0;
-    for (const auto name : words_between_bars(tower_layer_names(m.vision.kind))) {
-      ++all;
-      if (listed && std::find(targets->begin(), targets->end(), json_value(name)) != targets->end()) ++named;
-    }
-    // Of these what joins the tower to the text has layers of the same names (modeling_qwen3_vl.py, modeling_glm4v.py: their mergers).
-    const bool shared = m.vision.kind == vision_kind::qwen3_vl || is_glm(m.vision.kind);
-    if (!keeps && !linear && (!listed || (named > 0 && (named < all || shared)))) a_->unmodelled("lora_target_modules");
-    if (linear || named > 0) in_tower(m, linear);
+    const auto reached = listed ? layers_reached(m, *targets) : reached_layers{};
+    const bool beyond = !reached.vision.empty() || !reached.projector.empty();
+    if ((!keeps && !linear && !listed) || reached.convolution || (beyond && m.sparse()) || (listed && reached_by_path(m, *targets))) a_->unmodelled("lora_target_modules");
+    if (linear) in_tower(tower_parts(m), "lora_target_linear", json_value::array({"all-linear"}));
+    if (beyond) named_in_tower(m, reached, *targets);
     // bitsandbytes replaces every linear layer but the head, those of the tower too.
     if (a_->d->has({"adapter", "base"})) a_->d->say({"adapter", "base_also"}, tower_parts(m), v.place("adapter"));
   }
+  /// Whether a name with a part of its path before it may be a layer of the tower's or of what joins it to the text, too.
+  static bool reached_by_path(const shape& m, const json_value& names) {
+    auto last = json_value::array();
+    for (const auto& one : names)
+      if (const auto name = one.is_string() ? one.get<std::string>() : std::string{}; name.find('.') != std::string::npos) last.push_back(name.substr(name.rfind('.') + 1));
+    const auto reached = layers_reached(m, last);
+    return !reached.vision.empty() || !reached.projector.empty();
+  }
+  /// Names of a list, by where layers have them; of those that the text has none of (GLM-4V's joins gate and up), the tower's alone get adapters.
+  void named_in_tower(const shape& m, const reached_layers& reached, const json_value& names) {
+    auto& d = *a_->d;
+    const auto has = [](const json_value& list, const json_value& one) { return std::find(list.begin(), list.end(), one) != list.end(); };
+    auto targets = json_value::array();
+    if (const auto* said = d.find({"adapter", "targets"}); said != nullptr && said->is_array())
+      for (const auto& t : *said)
+        if (has(reached.language, t) || !has(names, t)) targets.push_back(t);
+    auto parts = json_value::array();
+    const auto part = [&](const char* word, const char* key, const json_value& list, std::string_view all) {
+      if (list.empty()) return;
+      parts.push_back(word);
+      if (list.size() < words_between_bars(all).size()) d.say({"adapter", key}, list, a_->v.place("lora_target_modules"));
+    };
+    part("vision", "vision_targets", reached.vision, tower_layer_names(m.vision.kind));
+    part("projector", "projector_targets", reached.projector, projector_layer_names(m.vision));
+    in_tower(parts, "lora_target_modules", targets);
+  }
   /// Adapters of the tower, and of what joins it to the text where every linear layer has one (loaders/adapter.py, find_all_linear_names). Where samples
   /// are text alone nothing runs them: they get no gradients.
-  void in_tower(const shape& m, bool linear) {
+  void in_tower(const json_value& parts, const std::string& by, json_value targets) {
     auto& d = *a_->d;
-    const std::string by = linear ? "lora_target_linear" : "lora_target_modules";
-    const auto* said = d.find({"adapter", "targets"});
-    auto targets = said != nullptr && said->is_array() ? *said : json_value::array({"all-linear"});
-    for (const auto& part : tower_parts(m))
-      if (linear || part == "vision") targets.push_back(part);
+    for (const auto& part : parts) targets.push_back(part);
     d.say({"adapter", "targets"}, targets, a_->v.place(by));
     d.own_targets = targets;
     if (!a_->processes) d.notes.push_back(a_->v.place(by) + ": layers of the tower have adapters, too, which nothing runs: they have no gradients, and are not among what trains");
