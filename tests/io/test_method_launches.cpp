@@ -131,8 +131,8 @@ TEST_CASE("ms-swift's GRPO, by its own scripts") {
   const auto large = job_of({launch_file("swift-grpo", "vllm_72b_4gpu.sh")}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=2000"});
   CHECK(large.objective == objective{.kind = objective_kind::grpo, .code = method_code::ms_swift, .reference = reference_way::adapter_off});
   CHECK(large.rollout == rollout{.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.55), .tensor = 4, .sleep = 1,
-                                 .trainer_moves = {trainer_part::weights, trainer_part::optimizer}, .prompt = 2048, .completion = 1024, .generations = 4, .sync_groups = 16});
-  CHECK(large.batch == batch{.micro = 1, .sequence = 3072, .accumulation = 1});
+                                 .trainer_moves = {trainer_part::weights, trainer_part::optimizer}, .prompt = 1024, .completion = 1024, .generations = 4, .sync_groups = 16});
+  CHECK(large.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 1});  // no row is longer than vllm_max_model_len
   CHECK(large.offload.parameters == place::on_cpu);
   CHECK(large.sharding.stage3_prefetch_bucket_size == 0);
   // vLLM's weights alone are 2P/4 of 72,706,203,648 parameters; 80 GiB are enough, as the recipe says.

@@ -3,6 +3,7 @@
 // of 2026-08-22: swift/megatron/arguments/megatron_args.py, swift/megatron/trainers, swift/arguments/rlhf_args.py).
 #include <doctest/doctest.h>
 
+#include <headroom/cost/cost.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/objection.hpp>
 
@@ -71,6 +72,64 @@ TEST_CASE("of an environment that answers, only who knows it says how long a con
   CHECK(holds(refused(grpo + "--use_gym_env true"), "no file says how long a completion is"));
   CHECK(said(grpo + "--use_gym_env true", {"rollout.completion=3000"}).batch.sequence == 4024);
   CHECK(said(grpo + "--dynamic_sample true").assumed_defaults == said(grpo).assumed_defaults + 1);
+}
+
+TEST_CASE("a row is no longer than the window of a colocated engine") {
+  const std::string grpo = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --use_vllm true --num_generations 8 --max_length 12000 --max_completion_length 8192 --vllm_max_model_len 16384 ";
+  const auto rows = [&](const std::string& more) {
+    const auto j = said(grpo + more);
+    return std::array{j.batch.sequence, j.rollout.prompt, j.rollout.completion};
+  };
+  CHECK(rows("--vllm_mode colocate --per_device_train_batch_size 1") == std::array<std::int64_t, 3>{16384, 8192, 8192});
+  CHECK(rows("--vllm_mode colocate --per_device_train_batch_size 4") == std::array<std::int64_t, 3>{16384, 8192, 8192});  // four answers to one prompt
+  // Two answers of 9 to a prompt are padded with those of the next: wide by the prompt of one and the answer of another.
+  CHECK(rows("--vllm_mode colocate --per_device_train_batch_size 2 --num_generations 9 --gradient_accumulation_steps 9") == std::array<std::int64_t, 3>{20192, 12000, 8192});
+  CHECK(rows("--vllm_mode colocate --per_device_train_batch_size 2 --num_generations 9 --gradient_accumulation_steps 9 --attn_impl flash_attn --padding_free true")[0] == 16384);
+  CHECK(rows("--vllm_mode server")[0] == 20192);  // the server's own window is not said here
+  CHECK(rows("--vllm_mode colocate --max_length 4096")[0] == 12288);
+  CHECK(rows("--vllm_mode colocate --max_completion_length 20000") == std::array<std::int64_t, 3>{16384, 1, 16383});
+  CHECK(said(run + "--max_completion_length 8192 --max_length 9000").batch.sequence == 16384);  // Megatron's rows are joined
+}
+
+TEST_CASE("arguments of a colocated engine are passed over where it is not given them, and refused where it is") {
+  const std::string grpo = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --use_vllm true --vllm_mode colocate --num_generations 8 --max_length 1024 --max_completion_length 512 ";
+  const auto plain = said(grpo);
+  for (const std::string more : {"--vllm_pipeline_parallel_size 2", "--vllm_quantization fp8", "--vllm_speculative_config {}", "--vllm_enable_lora false"}) CHECK(said(grpo + more) == plain);
+  CHECK(holds(refused(grpo + "--vllm_enable_lora true"), "vllm_enable_lora = true is not modelled"));
+  CHECK(holds(refused(grpo + "--vllm_max_num_seqs 8"), "vllm_max_num_seqs = 8 is not modelled"));
+  CHECK(holds(refused(grpo + "--vllm_engine_kwargs '{\"kv_cache_dtype\": \"fp8\"}'"), "vllm_engine_kwargs"));
+  CHECK(holds(refused(grpo + "--quant_method bnb --quant_bits 4"), "a quantised model beside vllm_mode colocate"));
+  CHECK(said(grpo + "--vllm_mode server --quant_method bnb --quant_bits 4").adapter.base.quantised());
+}
+
+TEST_CASE("completions that several micro-batches and updates learn from") {
+  const std::string grpo = "NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-1.5B-Instruct --use_vllm true --vllm_mode server --max_length 1024 --max_completion_length 512 --deepspeed zero2 "
+                           "--per_device_train_batch_size 2 --gradient_accumulation_steps 2 ";
+  const auto once = said(grpo + "--num_generations 8");
+  CHECK(once.rollout.steps_per_generation == 0);
+  CHECK(once.rollout.iterations == 0);
+  CHECK(objection_to(said(grpo + "--num_generations 16")).sentence.find("rollout.generations must divide") != std::string_view::npos);  // 2 x 2 x 2 completions a step
+  const auto four = said(grpo + "--num_generations 16 --steps_per_generation 4");
+  CHECK(four.rollout.steps_per_generation == 4);
+  CHECK_FALSE(objection_to(four));
+  CHECK(said(grpo + "--num_generations 16 --generation_batch_size 16") == four);
+  CHECK(holds(refused(grpo + "--num_generations 8 --generation_batch_size 18"), "must be a multiple of micro-batch"));
+  const auto thrice = said(grpo + "--num_generations 8 --num_iterations 3");
+  CHECK(thrice.rollout.iterations == 3);
+  // Generation and the scores of both models are of a third of the steps; forward, backward and update of each.
+  const auto timed = [](job j) { return j.rollout.gpus = 1, cost(j); };
+  const auto all = timed(once), third = timed(thrice);
+  CHECK(third.other_models.value == doctest::Approx(all.other_models.value / 3));
+  CHECK(estimate(thrice).peak() == estimate(once).peak());
+  CHECK(holds(refused(run + "--num_iterations 2"), "num_iterations = 2 is not modelled by this version (over Megatron-Core, where ms-swift stops)"));
+}
+
+TEST_CASE("a server that takes turns leaves open how long a conversation is") {
+  const std::string train = "NPROC_PER_NODE=1 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-0.5B --use_vllm true --vllm_mode server --max_length 1024 --max_completion_length 512 --num_generations 8 --per_device_train_batch_size 8\n";
+  const std::string serves = "swift rollout --model Qwen/Qwen2.5-0.5B ";
+  CHECK(said(serves + "&\n" + train).batch.sequence == 1536);
+  CHECK(holds(refused(serves + "--multi_turn_scheduler tree_rollout_scheduler --max_turns 6 &\n" + train), "no file says how long a completion is"));
+  CHECK(said(serves + "--multi_turn_scheduler=tree_rollout_scheduler &\n" + train, {"rollout.completion=3072"}).batch.sequence == 4096);
 }
 
 TEST_CASE("rpo_alpha is the weight of a likelihood beside DPO") {

@@ -152,7 +152,8 @@ constexpr objection check_rollout(const job& j, const No& no) {
   if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
   const bool drawn = (j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo) && of_trl(j.objective.code);
-  if (!drawn && (r.steps_per_generation != 0 || r.iterations != 0)) return no("headroom: rollout.steps_per_generation and iterations are for TRL's GRPO and RLOO; leave them out");
+  const bool together = drawn || (j.objective.kind == objective_kind::grpo && j.objective.code == method_code::ms_swift);  // swift/rlhf_trainers/grpo_trainer.py, _prepare_inputs
+  if (!together && (r.steps_per_generation != 0 || r.iterations != 0)) return no("headroom: rollout.steps_per_generation and iterations are for GRPO and RLOO of TRL, and GRPO of ms-swift; leave them out");
   if (r.corrects != choice::unset && (!drawn || j.objective.kind == objective_kind::rloo || r.by_module())) return no("headroom: rollout.corrects is for TRL's GRPO with vLLM; leave it out");
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);

@@ -107,8 +107,8 @@ class draft {
   json_value model_drops{};
   /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle_lengths.hpp).
   std::string keeps_lengths;
-  /// How many texts an example has, which the data alone say.
-  std::optional<said> awaits_texts;
+  /// How many texts an example has, which the data alone say; an engine's server that takes turns with an environment.
+  std::optional<said> awaits_texts, server_turns;
   /// Layers with an adapter that no file says, and how a file would.
   std::optional<said> awaits_targets;
   json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words

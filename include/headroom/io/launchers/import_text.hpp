@@ -135,8 +135,10 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
   detail::launch launch{d, source, with.program};
   launch.directives(script.directives);
   std::vector<const shell_command*> starts;
-  for (const auto& c : script.commands)
+  for (const auto& c : script.commands) {
     if (launch.starts(c)) starts.push_back(&c);
+    if (const auto* turns = detail::turns_of_server(c)) d.server_turns = draft::said{turns->text, source + ":" + std::to_string(turns->line)};
+  }
   if (with.line > 0) std::erase_if(starts, [&](const shell_command* c) { return c->words[0].line != with.line; });
   if (with.line > 0 && starts.empty()) fail("headroom: " + source + ": no training starts in line " + std::to_string(with.line));
   if (with.program == nullptr && !d.has_read(file_kind::job)) detail::refuse_others(d, script.commands, starts, text, source);

@@ -165,10 +165,12 @@ class trainer_arguments {
     // Evaluation in 16 bits; DeepSpeed's "auto" takes it for training, too (transformers/integrations/deepspeed.py).
     for (const auto& [key, format] : {std::pair<std::string_view, const char*>{"bf16_full_eval", "bf16"}, {"fp16_full_eval", "fp16"}})
       if (v_.on(key) && d_->framework_is("deepspeed") && (!d_->half || d_->half->word != format)) d_->unmodelled_key(std::string{key}, true, v_.place(key));
+    const bool method = v_.has("rlhf_type");  // ms-swift's methods read what its other trainings pass over
     for (const auto& [key, value] : v_.all().items()) {
       if (v_.taken(key)) continue;
-      auto rule = rule_of(p_->passed, key, value);
-      if (rule == key_rule::unknown) rule = rule_of(p_->also, key, value);
+      auto rule = method ? rule_of(p_->also, key, value) : key_rule::unknown;
+      for (const auto& list : {p_->passed, p_->also})
+        if (rule == key_rule::unknown) rule = rule_of(list, key, value);
       if (rule == key_rule::unknown) rule = rule_of(transformers_passed, key, value);
       if (rule == key_rule::passed) continue;
       if (rule == key_rule::refused)

@@ -47,6 +47,17 @@ launch_start start_of(const shell_command& c, const Programs& program_of) {
   return {};
 }
 
+/// ms-swift's server of an engine (swift/arguments/deploy_args.py, RolloutArguments): the argument by which it takes turns with an environment, or null.
+inline const shell_word* turns_of_server(const shell_command& c) {
+  const auto& w = c.words;
+  bool serves = false;
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    serves = serves || (w[i].text == "rollout" && i > 0 && file_part(w[i - 1].text) == "swift");
+    if (serves && (w[i].text == "--multi_turn_scheduler" || w[i].text.starts_with("--multi_turn_scheduler="))) return &w[i];
+  }
+  return nullptr;
+}
+
 /// ms-swift's other commands, which start other trainings.
 inline void check_swift(const shell_command& c, std::size_t i, const std::string& source) {
   const auto& method = c.words[i].text;

@@ -141,12 +141,12 @@ inline void settle_batch(draft& d) {
   d.say({"batch", "accumulation"}, d.global_batch->value / at_once.total(), d.global_batch->place);
 }
 
-/// Micro-batches whose completions are generated together, from the completions (TRL trl/trainer/grpo_config.py and rloo_config.py, __post_init__: steps_per_generation).
+/// Micro-batches whose completions are generated together, from the completions (TRL trl/trainer/grpo_config.py and rloo_config.py, __post_init__; ms-swift args_mixin.py: steps_per_generation).
 inline void settle_generation_batch(draft& d) {
   if (!d.generation_batch || !d.has({"rollout"})) return;
   const auto& [all, place] = *d.generation_batch;
   const auto at_once = draft_samples(d);
-  if (all % at_once.total() != 0) fail("headroom: " + place + ": generation_batch_size " + std::to_string(all) + " must be a multiple of micro-batch × processes, " + at_once.text() + ": TRL stops there");
+  if (all % at_once.total() != 0) fail("headroom: " + place + ": generation_batch_size " + std::to_string(all) + " must be a multiple of micro-batch × processes, " + at_once.text() + ": the trainer stops there");
   const auto steps = all / at_once.total();
   if (steps != std::max<std::int64_t>(1, draft_number(d, {"batch", "accumulation"}, "batch.accumulation"))) d.say({"rollout", "steps_per_generation"}, steps, place);
 }

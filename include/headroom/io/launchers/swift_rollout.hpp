@@ -5,10 +5,13 @@
 
 #include <headroom/io/launchers/named_values.hpp>
 
+#include <limits>
+
 namespace headroom::io::detail {
 
 // clang-format off
-/// Its arguments that no reader takes, beside those of all of ms-swift's trainings: harmless, or refused unless they switch a feature off.
+/// Its arguments that no reader takes, beside those of all of ms-swift's trainings: harmless, or refused unless they switch a feature off. Of an engine's
+/// a colocated one is given some alone (rollout_mixin.py _prepare_vllm_engine, megatron/trainers/rollout_mixin.py), and a server has its own.
 inline constexpr auto swift_rollout_passed = std::to_array<passed_key>({
     {"epsilon", "*"}, {"epsilon_high", "*"}, {"delta", "*"}, {"cosine_min_len_value_wrong", "*"}, {"cosine_max_len_value_wrong", "*"},
     {"cosine_min_len_value_correct", "*"}, {"cosine_max_len_value_correct", "*"}, {"cosine_max_len", "*"}, {"repetition_n_grams", "*"},
@@ -31,8 +34,8 @@ inline constexpr auto swift_rollout_passed = std::to_array<passed_key>({
     {"chord_enable_phi_function", "false"}, {"chord_mu_warmup_steps", ""}, {"chord_mu_decay_steps", ""}, {"chord_mu_peak", ""}, {"chord_mu_valley", ""},
     {"reward_model", ""}, {"reward_adapters", ""}, {"reward_model_type", ""}, {"reward_model_revision", ""}, {"reward_model_plugin", ""},
     {"reward_template", ""}, {"teacher_model", ""}, {"teacher_adapters", ""}, {"teacher_model_server", ""}, {"teacher_deepspeed", ""},
-    {"offload_teacher_model", "false"}, {"advantage_reweight", ""}, {"sdar_loss_coef", "0|0"}, {"vllm_pipeline_parallel_size", "1"},
-    {"vllm_enable_expert_parallel", "false"}, {"vllm_quantization", ""}, {"vllm_speculative_config", ""}, {"vllm_engine_kwargs", "{}"},
+    {"offload_teacher_model", "false"}, {"advantage_reweight", ""}, {"sdar_loss_coef", "0|0"}, {"vllm_pipeline_parallel_size", "*"},
+    {"vllm_enable_expert_parallel", "*"}, {"vllm_quantization", "*"}, {"vllm_speculative_config", "*"}, {"vllm_engine_kwargs", "{}"},
     {"offload_bridge", "false"}, {"router_replay_mode", "disabled"}, {"vllm_enable_lora", "false"}, {"vllm_mm_processor_cache_gb", ""}, {"vllm_max_num_seqs", ""}, {"sft_alpha", "0|0"}, {"gkd_logits_topk", ""},
 });
 // clang-format on
@@ -50,16 +53,19 @@ class swift_rollout {
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
     d_->job["objective"]["kind"] = "grpo";
     drawn_once();
+    together();
     generation();
     // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
     if (const auto* stage = d_->find({"framework", "options", "zero_optimization", "stage"}); stage != nullptr && *stage == 3) d_->say({"framework", "options", "zero_optimization", "stage3_prefetch_bucket_size"}, 0, v_->place("rlhf_type"));
   }
   /// GRPO over Megatron-Core (swift/megatron/arguments/megatron_args.py RLHFMegatronArgumentsMixin, _init_grpo): an engine generates always.
   void over_megatron() {
-    if (v_->has("max_length")) d_->say({"rollout", "prompt"}, v_->number("max_length", 1), v_->place("max_length"));
+    always_ = true;
+    if (v_->has("max_length")) d_->say({"rollout", "prompt"}, prompt_within(v_->number("max_length", 1), v_->number("micro_batch_size", 1), v_->on("padding_free", true)), v_->place("max_length"));
     completions();
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
     drawn_once();
+    if (const auto times = v_->number("num_iterations", 1); times > 1) d_->unmodelled_key("num_iterations", times, v_->place("num_iterations"), "over Megatron-Core, where ms-swift stops");
     if (!v_->on("use_vllm", true)) fail("headroom: " + v_->place("use_vllm") + ": GRPO over Megatron-Core generates with vLLM: use_vllm must be true");
     v_->take("move_model_batches");  // not supported yet there
     engine();
@@ -82,18 +88,31 @@ class swift_rollout {
   void completions() {
     // max_length cuts prompts.
     if (const auto* length = d_->find({"batch", "sequence"}); length != nullptr && v_->has("max_length")) {
-      d_->say({"rollout", "prompt"}, *length, v_->place("max_length"));
+      d_->say({"rollout", "prompt"}, prompt_within(length->get<std::int64_t>(), v_->number("per_device_train_batch_size", 1), v_->on("padding_free")), v_->place("max_length"));
       d_->job["batch"].erase("sequence");
     }
     // Of several turns only an environment knows how long they are together.
     const auto *turns = v_->take("multi_turn_scheduler"), *most = v_->take("max_turns");
-    const bool plays = v_->on("use_gym_env");  // beside a server it is the server that takes turns
-    if (((turns != nullptr && *turns != "") || plays) && (most == nullptr || *most != 1)) {
+    const bool plays = v_->on("use_gym_env"), apart = d_->server_turns && v_->word_now("vllm_mode") == "server";  // beside a server it is the server that takes turns
+    if (apart || (((turns != nullptr && *turns != "") || plays) && (most == nullptr || *most != 1))) {
       for (const auto* key : {"max_completion_length", "response_length"}) v_->take(key);
-      d_->notes.push_back(v_->place(plays ? "use_gym_env" : "multi_turn_scheduler") + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
+      d_->notes.push_back((apart ? d_->server_turns->place : v_->place(plays ? "use_gym_env" : "multi_turn_scheduler")) + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
       return;
     }
-    d_->say({"rollout", "completion"}, v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512), v_->place("max_completion_length"));
+    d_->say({"rollout", "completion"}, std::min(answer(), window() - 1), v_->place("max_completion_length"));
+  }
+  std::int64_t answer() { return v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512); }
+  /// Tokens that GRPO's colocated engine lets a prompt and its answer have together.
+  std::int64_t window() {
+    const auto most = v_->number("vllm_max_model_len", 0, 0);
+    return most < 2 || !v_->on("use_vllm", always_) || v_->word_now("vllm_mode") != "colocate" || v_->word_now("rlhf_type") != "grpo" ? std::numeric_limits<std::int64_t>::max() : most;
+  }
+  /// Prompts cut at `longest`. An answer ends where the engine's window does (swift/infer_engine/infer_engine.py, set_default_max_tokens): a row of
+  /// as many tokens takes most with the longest answer. Padded rows of several prompts may be wide by the prompt of one and the answer of another;
+  /// those of one prompt, which lie one behind the other (trl/trainer/utils.py, RepeatSampler), and joined ones are not.
+  std::int64_t prompt_within(std::int64_t longest, std::int64_t micro, bool joined) {
+    const auto all = window(), room = std::max<std::int64_t>(all - std::min(answer(), all - 1), 1);
+    return !joined && v_->number("num_generations", 8) % micro != 0 ? std::min(longest, all - 1) : std::min(longest, room);
   }
   /// DAPO draws groups again whose rewards are alike, as many completions at once as before (grpo_trainer.py _dynamic_sampling).
   void drawn_once() {
@@ -101,6 +120,16 @@ class swift_rollout {
     const std::string what = "no group of completions is drawn again: each time takes as long as the first";
     d_->notes.push_back(v_->place("dynamic_sample") + ": " + what);
     d_->assumed.push_back(what);
+  }
+  /// Completions of so many micro-batches are generated and scored together, and so many updates learn from them (grpo_trainer.py, _prepare_inputs).
+  /// generation_batch_size counts those of all processes (args_mixin.py, RolloutTrainerArgumentsMixin).
+  void together() {
+    if (const auto times = v_->number("num_iterations", 1); times > 1) d_->say({"rollout", "iterations"}, times, v_->place("num_iterations"));
+    if (!v_->on("use_vllm")) return;  // own_module()
+    const auto accumulated = v_->number("gradient_accumulation_steps", 1);
+    const auto all = v_->number("generation_batch_size", 0, 0);
+    if (const auto steps = v_->number("steps_per_generation", 0, 0); steps > 0 && steps != accumulated) d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
+    else if (steps == 0 && all > 0) d_->know(d_->generation_batch, "generation_batch_size", all, v_->place("generation_batch_size"));
   }
   void generation() {
     if (v_->on("use_vllm"))
@@ -120,6 +149,8 @@ class swift_rollout {
       if (model || optimizer)  // rollout_mixin.py _prepare_vllm: enable_offload is a colocated engine's
         d_->notes.push_back(v_->place(model ? "offload_model" : "offload_optimizer") + ": offload_model and offload_optimizer have no effect beside an engine on other GPUs");
     } else {
+      // The engine quantises its weights, too (_prepare_vllm_engine, vllm_quantization).
+      if (d_->has({"adapter", "base"})) fail("headroom: " + v_->place("quant_method") + ": a quantised model beside vllm_mode colocate, whose engine quantises its own weights, is not modelled by this version");
       d_->say({"rollout"}, {{"placement", "colocated"}, {"share", share}, {"tensor", tensor}, {"sleep", sleep}}, v_->place("vllm_mode"));
       auto moves = json_value::array();
       if (model) moves.push_back("parameters");
@@ -139,6 +170,7 @@ class swift_rollout {
 
   draft* d_;
   named_values* v_;
+  bool always_{};  ///< an engine generates where nothing is said
 };
 
 }  // namespace headroom::io::detail
