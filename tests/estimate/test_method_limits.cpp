@@ -476,7 +476,7 @@ TEST_CASE("what each trainer does around an engine") {
       {"", [](job& j) { j.rollout.trainer_moves = {trainer_part::weights, trainer_part::optimizer}; }},
       {"beside an engine that never sleeps", [](job& j) { j.rollout.sleep = 0; j.rollout.share = memory_share::of(0.3); j.rollout.trainer_moves = {trainer_part::optimizer}; }},
       {"of ms-swift, one process", [](job& j) { j.framework = frameworks::hf_trainer; j.sharding = fsdp2(); }},
-      {"stages 1 and 2", [](job& j) { j.sharding = zero(2); j.rollout.trainer_moves = {trainer_part::weights}; }},
+      {"", [](job& j) { j.sharding = zero(2); j.rollout.trainer_moves = {trainer_part::weights}; }},
       {"", [](job& j) { j.sharding = zero(2); j.rollout.trainer_moves = {trainer_part::optimizer}; }},
       {"", [](job& j) { j.sharding = zero(2); j.rollout.trainer_moves = {trainer_part::weights}; j.adapter = lora(); }},
       {"", [](job& j) { j.rollout.sync_groups = 2; }},

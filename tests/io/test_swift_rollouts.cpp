@@ -135,6 +135,8 @@ TEST_CASE("a server that takes turns leaves open how long a conversation is") {
 TEST_CASE("rpo_alpha is the weight of a likelihood beside DPO") {
   const std::string dpo = "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
   CHECK(said(dpo).objective.sft_weight == 0);
+  CHECK(holds(refused(dpo + "--ref_model Qwen/Qwen2.5-7B-Instruct"), "ref_model does not go with adapters"));
+  CHECK(said(dpo + "--tuner_type full --ref_model Qwen/Qwen2.5-7B-Instruct").objective.reference == reference_way::copy);
   CHECK(said(dpo + "--rpo_alpha 0.1").objective.sft_weight == 100'000);
   const std::string divided = "NPROC_PER_NODE=4 megatron rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 --padding_free false ";
   CHECK(said(divided + "--rpo_alpha 1").objective.sft_weight == 1'000'000);

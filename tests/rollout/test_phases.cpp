@@ -164,7 +164,7 @@ TEST_CASE("verl moves parameters and moments away, collects copies of the shards
   CHECK(above_rest(merged, phase::sync) < 4 * p7 + (64 << 20));
 }
 
-TEST_CASE("ZeRO-3's flat partitions stay where they are, and lie there twice once ms-swift has moved them") {
+TEST_CASE("ZeRO's flat buffers stay where they are, and their parameters lie there twice once ms-swift has moved them, until a step") {
   auto j = beside_vllm();
   j.objective.code = method_code::ms_swift;
   const auto stays = estimate(j);
@@ -172,7 +172,26 @@ TEST_CASE("ZeRO-3's flat partitions stay where they are, and lie there twice onc
   const auto moves = estimate(j);
   CHECK(at(moves, phase::backward) - at(stays, phase::backward) == 2 * p7 / 8);
   CHECK(at(stays, phase::generate) - at(moves, phase::generate) == 8 * p7 / 8);  // moments alone leave
-  CHECK(at(moves, phase::sync) - at(stays, phase::sync) == 2 * p7 / 8);
+  CHECK(at(moves, phase::sync) == at(stays, phase::sync));
+  // The first two stages cut no parameters: all of them lie in the buffers, and beside them.
+  for (const int stage : {1, 2}) {
+    auto whole = j;
+    whole.sharding.stage = stage;
+    const auto twice = estimate(whole);
+    whole.rollout.trainer_moves = {};
+    const auto once = estimate(whole);
+    CHECK(at(twice, phase::backward) - at(once, phase::backward) == 2 * p7);
+    CHECK(at(once, phase::generate) - at(twice, phase::generate) == 8 * p7 / 8);  // moments alone leave, of which a rank has an eighth
+    CHECK(at(twice, phase::sync) == at(once, phase::sync));
+    CHECK((twice.host.per_node - once.host.per_node).count() == 8 * (2 * p7 + 8 * p7 / 8));
+    whole.rollout.trainer_moves = {trainer_part::weights};
+    whole.rollout.sleep = 2;
+    whole.batch.accumulation = 4;
+    whole.rollout.steps_per_generation = 2;  // weights are sent between two generations of one step, too
+    auto there = whole;
+    there.rollout.trainer_moves = {};
+    CHECK(at(estimate(whole), phase::sync) - at(estimate(there), phase::sync) == 2 * p7);
+  }
 }
 
 TEST_CASE("generation by the trained module gathers it whole") {
@@ -257,7 +276,7 @@ TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   refused(with([](job& j) { j.objective.code = method_code::openrlhf; j.sharding = {.kind = sharding_kind::fsdp1}; }), "run DeepSpeed's engines");
   refused(with([](job& j) { j.rollout.trainer_moves = {trainer_part::optimizer}; }), "TRL's trainer puts nothing");
   refused(with([](job& j) { j.rollout.engine = engine_kind::sglang; }), "SGLang");
-  refused(with([](job& j) { j.objective.code = method_code::ms_swift; j.sharding.stage = 2; j.rollout.trainer_moves = {trainer_part::weights}; }), "stages 1 and 2");
+  refused(with([](job& j) { j.objective.code = method_code::ms_swift; j.sharding.stage = 0; j.rollout.trainer_moves = {trainer_part::weights}; }), "DeepSpeed's stage 0");
   refused(with([](job& j) { j.rollout.tensor = 3; }), "attention heads");
   refused(with([](job& j) { j.sharding = {.kind = sharding_kind::fsdp1}; j.adapter = lora(j).adapter; }), "TRL under FSDP");
   CHECK(cost(beside_vllm()).generation.value > 0);

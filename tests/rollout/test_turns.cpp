@@ -99,7 +99,7 @@ job draw_one(draw::dice& d) {
   if (adapts) j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = d.flip() ? all_linear : module_set{module::q_proj, module::v_proj}, .format = formats::bf16};
   if (j.rollout.sleep > 0 && j.objective.code != method_code::trl) {
     if (d.flip()) j.rollout.trainer_moves.add(trainer_part::optimizer);
-    if (d.flip() && (verl || j.sharding.stage == 3)) j.rollout.trainer_moves.add(trainer_part::weights);
+    if (d.flip() && (verl || j.sharding.stage >= 2)) j.rollout.trainer_moves.add(trainer_part::weights);
   }
   if (j.objective.code == method_code::ms_swift) j.rollout.sync_groups = d.pick({1, 2, 3});
   if (verl && d.flip()) j.rollout.sync_bucket_mib = 0;
@@ -139,6 +139,7 @@ card turn(const job& j, const rank_report& rank) {
     if (r.sync_bucket_mib != 0) c.put("bucket", (2048LL << 20) + 2 * z.widest);
     c.drop("full_tensor"), c.drop("bucket"), c.drop("state_dict"), c.drop("offload_fsdp_model_to_cpu");
   } else {
+    if (leaves) c.there["looks into the buffers again"] = -2 * trained / (whole ? 1 : n);  // ms-swift, since the update
     wake("weights", weights);
     const auto groups = r.sync_groups;
     const auto each = (z.layers + groups - 1) / groups;
@@ -155,8 +156,9 @@ card turn(const job& j, const rank_report& rank) {
   }
   c.now = "generate";
   c.there.erase("optimizer on the host");
+  c.there.erase("looks into the buffers again");
   c.there["optimizer on the host"] = -moments;
-  if (leaves) c.there["parameters on the host"] = -(j.sharding.kind == sharding_kind::zero ? 2 * (z.all() + z.adapters) / n : width * z.all() / n);
+  if (leaves) c.there["parameters on the host"] = -(j.sharding.kind == sharding_kind::zero ? 2 * (z.all() + z.adapters) / (whole ? 1 : n) : width * z.all() / n);
   wake("keys and values", share - weights);
   return c;
 }
@@ -191,7 +193,7 @@ TEST_CASE("who is on the card when, over drawn jobs of TRL, ms-swift and verl") 
     const auto alone = estimate(apart).ranks[0];
     const auto twice = j.rollout.trainer_moves.has(trainer_part::weights) && j.objective.code == method_code::ms_swift;  // DeepSpeed's flat partitions, as well
     const auto z = sizes_of(j);
-    const auto again = twice ? 2 * (j.adapter.active() ? z.adapters : z.all()) / j.hardware.gpus() : 0;
+    const auto again = twice ? 2 * (j.adapter.active() ? z.adapters : z.all()) / (j.sharding.stage < 3 ? 1 : j.hardware.gpus()) : 0;
     for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::step, phase::save}) {
       const auto more = (rank[p] - alone[p]).count() - again;
       CHECK(more == (j.rollout.sleep > 0 ? 0 : (rank.at_phase[static_cast<std::size_t>(phase::step)][row::rollout_engine] + rank.at_phase[static_cast<std::size_t>(phase::step)][row::kv_cache]).count()));

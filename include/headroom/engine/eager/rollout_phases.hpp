@@ -17,14 +17,15 @@
 
 namespace headroom::detail {
 
-/// Parameters that ZeRO's third stage keeps in one flat buffer of each rank, whatever becomes of the tensors that look into it (DeepSpeed
-/// runtime/zero/stage3.py, _create_fp16_partitions_with_defragmentation).
+/// Parameters that ZeRO keeps in flat buffers of each rank, its third stage a part of them, whatever becomes of the tensors that look into them
+/// (DeepSpeed runtime/zero/stage3.py, _create_fp16_partitions_with_defragmentation; stage_1_and_2.py, bit16_groups_flat).
 constexpr bytes flat_partitions(const settled_job& s, const state_bytes& st) {
   if (!s.source->sharding.by(sharder::deepspeed) || place_of_parameters(*s.source) != place::on_gpu) return bytes{0};
   return share(st.trained, s.precision.parameters.width(), s.shards.parameters);
 }
 
-/// ms-swift moves those tensors to the host and back, where they then lie a second time until the optimizer's step.
+/// ms-swift moves those tensors to the host and back, where they then lie a second time until the optimizer's step lets them look into the buffers
+/// again (stage3.py, _unflatten_partitioned_parameters; stage_1_and_2.py, _update_model_bit16_weights).
 constexpr bytes second_partitions(const settled_job& s, const state_bytes& st) {
   const auto& r = s.source->rollout;
   return r.shares_gpus() && r.trainer_moves.has(trainer_part::weights) ? flat_partitions(s, st) : bytes{0};
@@ -99,8 +100,11 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   const bool verl = j.objective.code == method_code::verl;
   const moment passing(row::gathered_parameters, sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket(), beside));
   const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
-  if (!verl) return t.look_beside(phase::sync, -1, stays + weights + passing + moment(row::temporaries, merged_adapter(s, list)));
   auto here = stays;
+  // ms-swift sends weights after a step, or what a deep sleep threw away (rollout_mixin.py, _fast_infer).
+  const bool unstepped = r.sleep == 2 && r.steps_per_generation > 0 && r.steps_per_generation < j.batch.accumulation;
+  if (!unstepped) here -= moment(row::model_parameters, second_partitions(s, st));
+  if (!verl) return t.look_beside(phase::sync, -1, here + weights + passing + moment(row::temporaries, merged_adapter(s, list)));
   here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
   const bool copies = s.flat && !j.adapter.active();
   const moment copy(row::gathered_parameters, copies ? stays.rows[row::model_parameters] : bytes{0});

@@ -50,6 +50,7 @@ class swift_arguments {
       if (const auto part = number_at(*alpha, "rpo_alpha", 0.0, 1e6); part != 0) objective["sft_weight"] = part;
     const auto *other = v_->take("ref_model"), *own = v_->take("model"), *beside = v_->take("ref_adapters");
     if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_->place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version");
+    if (other != nullptr && !tunes_whole()) fail("headroom: " + v_->place("ref_model") + ": ref_model does not go with adapters, which are switched off for the reference, and ms-swift stops there");
     if (beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("ref_adapters", *beside, v_->place("ref_adapters"));
     if ((kind == "dpo" || kind == "kto") && other != nullptr) objective["reference"] = "copy";
     for (const auto* key : {"packing", "padding_free"})  // one row of all pairs
@@ -185,6 +186,12 @@ class swift_arguments {
     bool language, tower, projector;
   };
   [[nodiscard]] shape model() const { return model_of(*d_); }
+  /// All of the model trains (swift/arguments/rlhf_args.py asks for tuner_type full).
+  [[nodiscard]] bool tunes_whole() const {
+    for (const auto* key : {"tuner_type", "train_type", "sft_type"})
+      if (v_->has(key)) return v_->word_now(key) == "full";
+    return false;
+  }
   [[nodiscard]] bool sees() const { return model().vision.layers > 0; }
 
   json_value lora(bool on, const frozen& parts, const std::string& base) {
