@@ -88,6 +88,9 @@ TEST_CASE("a row is no longer than the window of a colocated engine") {
   CHECK(rows("--vllm_mode server")[0] == 20192);  // the server's own window is not said here
   CHECK(rows("--vllm_mode colocate --max_length 4096")[0] == 12288);
   CHECK(rows("--vllm_mode colocate --max_completion_length 20000") == std::array<std::int64_t, 3>{16384, 1, 16383});
+  // How long a conversation is, the job says; its prompt leaves the engine at least a token.
+  const auto turns = job_of({{"run.sh", grpo + "--vllm_mode colocate --multi_turn_scheduler math_tip_trick --max_turns 3"}}, {"rollout.completion=3000"});
+  CHECK(turns.rollout.prompt == 12000);
   CHECK(said(run + "--max_completion_length 8192 --max_length 9000").batch.sequence == 16384);  // Megatron's rows are joined
 }
 
@@ -108,7 +111,7 @@ TEST_CASE("completions that several micro-batches and updates learn from") {
   const auto once = said(grpo + "--num_generations 8");
   CHECK(once.rollout.steps_per_generation == 0);
   CHECK(once.rollout.iterations == 0);
-  CHECK(objection_to(said(grpo + "--num_generations 16")).sentence.find("rollout.generations must divide") != std::string_view::npos);  // 2 x 2 x 2 completions a step
+  CHECK(holds(objection_to(said(grpo + "--num_generations 16")).sentence, "rollout.generations must divide"));  // 2 x 2 x 2 completions a step
   const auto four = said(grpo + "--num_generations 16 --steps_per_generation 4");
   CHECK(four.rollout.steps_per_generation == 4);
   CHECK_FALSE(objection_to(four));

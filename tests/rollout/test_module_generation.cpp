@@ -140,6 +140,14 @@ TEST_CASE("images of prompts are read once, and stay while the completions that 
   auto swift = seeing();
   swift.objective.code = method_code::ms_swift;
   CHECK(std::string(objection_to(swift).sentence).find("of TRL's GRPO, RLOO and online DPO alone") != std::string::npos);
+  // ms-swift beside an engine keeps them, too, and in fp32.
+  swift.rollout.engine = engine_kind::vllm;
+  swift.rollout.placement = rollout_place::separate;
+  auto blind = swift;
+  blind.batch.images = {.none = true};
+  CHECK(rest(swift) - rest(blind) == 16 * 2 * pixels);
+  swift.rollout.steps_per_generation = 32;
+  CHECK(rest(swift) - rest(blind) == 64 * 2 * pixels);
 }
 
 }  // namespace test_module_generation

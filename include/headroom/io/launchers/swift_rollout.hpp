@@ -91,15 +91,20 @@ class swift_rollout {
       d_->say({"rollout", "prompt"}, prompt_within(length->get<std::int64_t>(), v_->number("per_device_train_batch_size", 1), v_->on("padding_free")), v_->place("max_length"));
       d_->job["batch"].erase("sequence");
     }
-    // Of several turns only an environment knows how long they are together.
-    const auto *turns = v_->take("multi_turn_scheduler"), *most = v_->take("max_turns");
-    const bool plays = v_->on("use_gym_env"), apart = d_->server_turns && v_->word_now("vllm_mode") == "server";  // beside a server it is the server that takes turns
-    if (apart || (((turns != nullptr && *turns != "") || plays) && (most == nullptr || *most != 1))) {
+    if (const auto turns = takes_turns(); !turns.empty()) {
       for (const auto* key : {"max_completion_length", "response_length"}) v_->take(key);
-      d_->notes.push_back((apart ? d_->server_turns->place : v_->place(plays ? "use_gym_env" : "multi_turn_scheduler")) + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
+      d_->notes.push_back(turns + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
       return;
     }
     d_->say({"rollout", "completion"}, std::min(answer(), window() - 1), v_->place("max_completion_length"));
+  }
+  /// Where it is said that a conversation has several turns; only an environment knows how long they are together. Beside a server it is the server that
+  /// takes turns.
+  std::string takes_turns() {
+    const auto *turns = v_->take("multi_turn_scheduler"), *most = v_->take("max_turns");
+    const bool plays = v_->on("use_gym_env");
+    if (d_->server_turns && v_->word_now("vllm_mode") == "server") return d_->server_turns->place;
+    return ((turns != nullptr && *turns != "") || plays) && (most == nullptr || *most != 1) ? v_->place(plays ? "use_gym_env" : "multi_turn_scheduler") : std::string{};
   }
   std::int64_t answer() { return v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512); }
   /// Tokens that GRPO's colocated engine lets a prompt and its answer have together.
@@ -112,7 +117,8 @@ class swift_rollout {
   /// those of one prompt, which lie one behind the other (trl/trainer/utils.py, RepeatSampler), and joined ones are not.
   std::int64_t prompt_within(std::int64_t longest, std::int64_t micro, bool joined) {
     const auto all = window(), room = std::max<std::int64_t>(all - std::min(answer(), all - 1), 1);
-    return !joined && v_->number("num_generations", 8) % micro != 0 ? std::min(longest, all - 1) : std::min(longest, room);
+    const bool apart = !joined && v_->number("num_generations", 8) % micro != 0;
+    return std::min(longest, apart || !takes_turns().empty() ? all - 1 : room);
   }
   /// DAPO draws groups again whose rewards are alike, as many completions at once as before (grpo_trainer.py _dynamic_sampling).
   void drawn_once() {
