@@ -151,6 +151,7 @@ TEST_CASE("GLM-OCR's tower") {
 TEST_CASE("GLM-4V numbers the positions of each sample") {
   auto j = small_job(vision_kind::glm4v, projector_kind::glm_merger);
   j.model.rotary = rotary_kind::pairs, j.model.rotary_percent = 50;
+  j.model.vision.projector_hidden = 48;
   const auto of_table = [&] {
     const auto s = settle(j);
     auto sc = s.layer;

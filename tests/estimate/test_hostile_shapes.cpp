@@ -50,4 +50,14 @@ TEST_CASE("what a tower, its images or an encoder lack is said") {
     }
 }
 
+TEST_CASE("sparse layers that never come are not counted to") {
+  // 48 layers, none of which is the 49th.
+  const auto of = [](const char* every) {
+    return io::read_job(io::parse_json(std::string(R"({"model": {"base": "qwen3-next-80b-a3b", "experts": {"every": )") + every + R"(}}, "framework": "deepspeed", "sharding": {"kind": "zero", "stage": 3}, "batch": {"sequence": 4096}})", "job"));
+  };
+  const auto never = of("1000000000000"), beyond = of("49");
+  CHECK(estimate(never).ranks[0].allocated == estimate(beyond).ranks[0].allocated);
+  CHECK(never.model.sparse_layers(0, never.model.layers) == 0);
+}
+
 }  // namespace test_hostile_shapes

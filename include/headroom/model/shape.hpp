@@ -226,9 +226,7 @@ struct shape {
     const auto own = pattern.given() ? pattern.period : 1;
     if (!sparse()) return own;
     if (experts.masked_dense() || i < experts.first_dense_layers) return 0;
-    auto both = own;
-    while (experts.every > 1 && both % experts.every != 0) both += own;
-    return both;
+    return experts.every > 1 ? checked::lcm(own, experts.every) : own;
   }
   friend constexpr bool operator==(const shape&, const shape&) = default;
 
