@@ -3,7 +3,7 @@
 // Sizes beside v = vocabulary × tokens numbers are not counted.
 #pragma once
 
-#include <headroom/block/linear.hpp>
+#include <headroom/block/cross_entropy.hpp>
 
 namespace headroom::ops {
 
@@ -73,13 +73,27 @@ constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
   return scores;
 }
 
+/// Cross entropy of all positions but the last, which several samples make contiguous in a copy that is named to the end. GPUs that cut samples among them
+/// read all positions, as labels are rolled.
+constexpr tensor scores_by_entropy(program& p, const scene& s, tensor logits) {
+  if (s.context > 1) return autocast_cross_entropy(p, s, logits);
+  const auto read = without_last(p, s, logits);
+  if (s.samples == 1) return autocast_cross_entropy(p, s, read);
+  const auto copy = p.make(p.elements(read), p.width(read), row::logits);
+  p.step(read.bit(), copy.bit());
+  p.hold_through_backward(copy);
+  return autocast_cross_entropy(p, s, copy);
+}
+
 /// What one model's logits become: scores of the labels.
 constexpr tensor scores_of(program& p, const scene& s, tensor logits) {
+  if (s.scoring.scores == label_scores::by_entropy) return scores_by_entropy(p, s, logits);
   const auto x = s.scoring.shifts && s.scoring.divides != divided_by_temperature::into_copy ? without_last(p, s, logits) : logits;
   switch (s.scoring.scores) {
     case label_scores::whole: return scores_at_once(p, s, x);
     case label_scores::by_sample: return scores_by_sample(p, s, x);
     case label_scores::in_chunks: return scores_in_chunks(p, s, x);
+    case label_scores::by_entropy:
     case label_scores::in_kernel: break;
   }
   return scores_in_kernel(p, s, x);

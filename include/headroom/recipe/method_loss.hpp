@@ -14,6 +14,7 @@ enum class label_scores : std::uint8_t {
   by_sample,  ///< sample after sample; of fp32 logits gather and a log-sum-exp (TRL since 0.15, trl/trainer/utils.py selective_log_softmax)
   in_chunks,  ///< gather and the log-sum-exp of 1024 tokens at a time (OpenRLHF openrlhf/models/utils.py _logsumexp_by_chunk)
   in_kernel,  ///< flash-attn's cross entropy, which saves the logits (flash_attn/ops/triton/cross_entropy.py)
+  by_entropy, ///< nn.CrossEntropyLoss under autocast
 };
 
 /// How logits are divided by the temperature: where they lie, or into a copy of what is read of them, whose name the logits' takes.
@@ -81,10 +82,12 @@ struct method_loss {
 /// openrlhf/models/actor.py forward; DeepSpeed-Chat dschat/rlhf/ppo_trainer.py train_rlhf, gather_log_probs; LLaMA-Factory
 /// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
 /// value head makes fp32 logits (trl/models/modeling_value_head.py forward).
+/// verl's fine-tuning: verl/trainer/fsdp_sft_trainer.py _compute_loss_and_backward.
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const bool compares = traits_of(o.kind).reference;
+  if (o.kind == objective_kind::sft && o.code == method_code::verl) return {.scores = label_scores::by_entropy, .keeps_logits = true};
   if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
   if (distils_by_swift(o)) return {.shifts = false, .names_reference = true, .selects = true, .divergence = true};
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
@@ -168,6 +171,7 @@ constexpr bool models_loss(const objective& o) {
     case method_code::ms_swift: return is(dpo, kto, orpo, cpo, simpo, distill, reward, classification, embedding, rerank);
     case method_code::llama_factory: return is(dpo, kto, orpo, simpo, reward);
     case method_code::openrlhf: return is(sft, dpo, reward);
+    case method_code::verl: return is(sft);
     default: return false;
   }
 }

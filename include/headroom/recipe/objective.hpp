@@ -57,9 +57,9 @@ struct objective {
   friend constexpr bool operator==(const objective&, const objective&) = default;
 };
 
-/// Whether the trainer's own code computes the loss: of every method, and of OpenRLHF's and NeMo-RL's fine-tuning, which sum log-probabilities of the
-/// labels (openrlhf/trainer/sft_trainer.py fit, nemo_rl/algorithms/loss/loss_functions.py NLLLossFn).
-constexpr bool has_own_loss(const objective& o) { return o.kind != objective_kind::sft || o.code == method_code::openrlhf || o.code == method_code::nemo_rl; }
+/// Whether the trainer's own code computes the loss: of every method, of OpenRLHF's and NeMo-RL's fine-tuning, which sum log-probabilities of the
+/// labels (openrlhf/trainer/sft_trainer.py fit, nemo_rl/algorithms/loss/loss_functions.py NLLLossFn), and of verl's (verl/trainer/fsdp_sft_trainer.py).
+constexpr bool has_own_loss(const objective& o) { return o.kind != objective_kind::sft || o.code == method_code::openrlhf || o.code == method_code::nemo_rl || o.code == method_code::verl; }
 
 /// Whether the trained model keeps its language head beside the score for which it trains (LLaMA-Factory: TRL's
 /// AutoModelForCausalLMWithValueHead, trl/models/modeling_value_head.py up to 0.11).

@@ -116,7 +116,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   if (scores_beside_words(o) && !j.adapter.active() && !j.sharding.by(sharder::deepspeed))
     return no("headroom: LLaMA-Factory's reward model keeps its language head, whose weights get no gradient: what becomes of their states is modelled under DeepSpeed, and with an adapter; sharding.kind must be \"zero\"");
   if (!generates(o.kind) && !models_loss(o))
-    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward");
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward, verl of sft");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);

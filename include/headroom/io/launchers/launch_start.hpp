@@ -16,9 +16,10 @@ struct launch_start {
   std::size_t at{};
 };
 
-/// verl's trainer of online methods, and the one whose completions other GPUs generate one step ahead.
-inline constexpr std::string_view verl_module = "verl.trainer.main_ppo", verl_detached = "verl.experimental.one_step_off_policy.main_ppo", verl_detached_script = "verl/experimental/one_step_off_policy/main_ppo.py";
-inline bool is_verl(std::string_view word) { return word == verl_module || word == verl_detached; }
+/// verl's trainer of online methods, the one whose completions other GPUs generate one step ahead, and that of supervised fine-tuning.
+inline constexpr std::string_view verl_module = "verl.trainer.main_ppo", verl_detached = "verl.experimental.one_step_off_policy.main_ppo", verl_detached_script = "verl/experimental/one_step_off_policy/main_ppo.py",
+                                  verl_tuning = "verl.trainer.fsdp_sft_trainer", verl_tuning_script = "verl/trainer/fsdp_sft_trainer.py";
+inline bool is_verl(std::string_view word) { return word == verl_module || word == verl_detached || word == verl_tuning; }
 
 /// OpenRLHF's trainers, by module.
 inline bool is_openrlhf(std::string_view word) { return word.starts_with("openrlhf.cli.train_"); }

@@ -14,6 +14,7 @@
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/import_unsloth.hpp>
 #include <headroom/io/launchers/import_verl.hpp>
+#include <headroom/io/launchers/import_verl_sft.hpp>
 #include <headroom/io/launchers/nemo_launch.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/swift_megatron.hpp>
@@ -111,7 +112,9 @@ class started_program {
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
       case file_kind::nemo_rl: return nemo_launch(*d_, words, script, source_);
-      case file_kind::verl: return import_verl(*d_, words, source_, script == verl_detached || script.ends_with(verl_detached_script));
+      case file_kind::verl:
+        if (script == verl_tuning || script.ends_with(verl_tuning_script)) return import_verl_sft(*d_, words, source_);
+        return import_verl(*d_, words, source_, script == verl_detached || script.ends_with(verl_detached_script));
       case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;
     }

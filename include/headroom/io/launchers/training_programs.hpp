@@ -133,8 +133,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .passed = open_instruct_passed},
     // unslothai/unsloth: its own reader of arguments (io/launchers/import_unsloth.hpp).
     {.name = "unsloth-cli", .scripts = "unsloth-cli.py"},
-    // volcengine/verl: its own reader of overrides (io/launchers/import_verl.hpp).
-    {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py|verl.experimental.one_step_off_policy.main_ppo|verl/experimental/one_step_off_policy/main_ppo.py", .takes = file_kind::verl},
+    // volcengine/verl: its own readers of overrides (io/launchers/import_verl.hpp, io/launchers/import_verl_sft.hpp).
+    {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py|verl.experimental.one_step_off_policy.main_ppo|verl/experimental/one_step_off_policy/main_ppo.py|verl.trainer.fsdp_sft_trainer|verl/trainer/fsdp_sft_trainer.py", .takes = file_kind::verl},
     // OpenRLHF/OpenRLHF: its own reader of arguments (io/launchers/import_openrlhf.hpp).
     {.name = "openrlhf-sft", .scripts = "openrlhf.cli.train_sft|openrlhf/cli/train_sft.py", .takes = file_kind::openrlhf},
     {.name = "openrlhf-rm", .scripts = "openrlhf.cli.train_rm|openrlhf/cli/train_rm.py", .takes = file_kind::openrlhf},

@@ -35,6 +35,13 @@ inline json_value verl_targets(const json_value* said) {
   return list;
 }
 
+/// A copy of the model's files (verl/utils/fs.py copy_to_shm).
+inline void say_files_in_memory(draft& d, const std::string& place) {
+  const std::string what = "the model's files, which verl copies into each node's /dev/shm, are not counted in host memory";
+  d.notes.push_back(place + ": " + what);
+  d.assumed.push_back(what);
+}
+
 /// Weights and states in fp32, layers in bf16, without padding. Adapters are made in the weights' format (peft tuners/tuners_utils.py
 /// _move_adapter_to_device_of_base_layer), which FSDP casts as it gathers them.
 inline void read_verl_actor(draft& d, named_values& v) {
@@ -45,11 +52,7 @@ inline void read_verl_actor(draft& d, named_values& v) {
   d.replace("optimizer", "adamw", v.source());
   d.replace("attention", "flash", v.source());
   d.replace("recompute", v.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? json_value{{"mode", "full"}, {"reentrant", false}} : json_value("none"), v.place("actor_rollout_ref.model.enable_gradient_checkpointing"));
-  if (const auto* shared = "actor_rollout_ref.model.use_shm"; v.on(shared)) {  // verl/utils/fs.py copy_to_shm
-    const std::string what = "the model's files, which verl copies into each node's /dev/shm, are not counted in host memory";
-    d.notes.push_back(v.place(shared) + ": " + what);
-    d.assumed.push_back(what);
-  }
+  if (const auto* shared = "actor_rollout_ref.model.use_shm"; v.on(shared)) say_files_in_memory(d, v.place(shared));
   const auto rank = v.number("actor_rollout_ref.model.lora_rank", 0, 0);
   const auto* targets = v.take("actor_rollout_ref.model.target_modules");
   if (rank > 0) d.replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", verl_targets(targets)}, {"format", "fp32"}}, v.place("actor_rollout_ref.model.lora_rank"));

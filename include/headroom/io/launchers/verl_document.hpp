@@ -80,10 +80,10 @@ inline void say_verl_config(std::span<const shell_word> words, std::span<const d
   say_verl_file(*file, into);
 }
 
-/// KEY=VALUE, with + or ++ before what a configuration does not have.
-inline document verl_document(std::span<const shell_word> words, const std::string& source, std::span<const document> files, bool detached) {
-  document from{.source = source, .root = json_value::object(), .lines = {}};
-  say_verl_config(words, files, detached, from);
+/// KEY=VALUE, with + or ++ before what a configuration does not have, over `from`.
+/// Errors: job_error for a value that the script leaves open, of a key that may decide something.
+template <class Matters>
+document verl_overrides_of(std::span<const shell_word> words, const std::string& source, document from, const Matters& matters) {
   for (const auto& w : words) {
     std::string_view text = w.text;
     while (text.starts_with('+')) text.remove_prefix(1);
@@ -91,7 +91,7 @@ inline document verl_document(std::span<const shell_word> words, const std::stri
     if (text.starts_with("-") || equals == std::string_view::npos) continue;
     const std::string key{text.substr(0, equals)};
     const shell_word said{std::string{text.substr(equals + 1)}, w.line};
-    if (verl_key_matters(key) && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
+    if (matters(key) && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
     auto value = typed(said.shown());
     if (value == "True" || value == "true") value = true;
     if (value == "False" || value == "false") value = false;
@@ -101,6 +101,13 @@ inline document verl_document(std::span<const shell_word> words, const std::stri
     from.elsewhere.erase(key);
   }
   return from;
+}
+
+/// What a command says of verl's trainer of online methods.
+inline document verl_document(std::span<const shell_word> words, const std::string& source, std::span<const document> files, bool detached) {
+  document from{.source = source, .root = json_value::object(), .lines = {}};
+  say_verl_config(words, files, detached, from);
+  return verl_overrides_of(words, source, std::move(from), verl_key_matters);
 }
 
 }  // namespace headroom::io::detail
