@@ -14,6 +14,7 @@ enum class sync_kind : std::uint8_t {
   groups,         ///< the layers in so many groups, what lies outside them in one more
   all,            ///< every parameter is gathered before the first is written
   bucket,         ///< one tensor at a time is copied into a buffer of a stated size
+  clones,         ///< … is cloned as it is, until clones are as large as that, while the engine reads those before
 };
 
 /// Of a model's parameters, what is whole at a moment.
@@ -68,6 +69,7 @@ constexpr bytes sync_bytes(sync_kind kind, const sync_sizes& s, const number_for
     case sync_kind::unit: return s.unit * format.density();
     case sync_kind::groups: return max(s.group * format.density() + adapters, s.outside * format.density());
     case sync_kind::all: return s.all * format.density() + adapters;
+    case sync_kind::clones: return 2 * max(bucket, s.tensor * format.density()) + s.tensor * format.density();
     case sync_kind::bucket: break;
   }
   const auto whole = s.tensor * sent.density();

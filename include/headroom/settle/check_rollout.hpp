@@ -65,7 +65,7 @@ constexpr objection check_engine(const job& j, const No& no) {
   if (const auto why = check_generated(j.model, r.tensor, no)) return why;
   if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
   if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");
-  if (j.objective.code == method_code::verl && !j.adapter.active() && r.sync_bucket_mib != 0 &&
+  if (j.objective.code == method_code::verl && !j.adapter.active() && r.engine != engine_kind::sglang && r.sync_bucket_mib != 0 &&
       sync_sizes_of(j.model, weights_of(j.model)).tensor * r.weight_format().density() > r.bucket())
     return no("headroom: rollout.sync_bucket_mib must hold the largest tensor of the model in the engine's format; verl stops there", r.bucket() / mib);
   if (j.hardware.gpus() % r.tensor != 0) return no("headroom: rollout.tensor must divide the GPUs, hardware.nodes × gpus_per_node", r.tensor);

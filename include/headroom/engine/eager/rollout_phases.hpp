@@ -70,7 +70,9 @@ constexpr moment rollout_all_along(const settled_job& s, const inventory& list, 
 constexpr sync_kind sync_of(const job& j) {
   const bool adapts = j.adapter.active(), whole = !j.sharding.cuts(sharded_state::weights);
   switch (j.objective.code) {
-    case method_code::verl: return adapts ? sync_kind::groups : j.rollout.sync_bucket_mib == 0 ? sync_kind::tensor : sync_kind::bucket;
+    case method_code::verl:
+      if (j.rollout.engine == engine_kind::sglang && !adapts) return sync_kind::clones;  // verl/workers/rollout/sglang_rollout/utils.py get_named_tensor_buckets
+      return adapts ? sync_kind::groups : j.rollout.sync_bucket_mib == 0 ? sync_kind::tensor : sync_kind::bucket;
     case method_code::ms_swift: return whole ? sync_kind::in_place : sync_kind::groups;
     default: break;
   }

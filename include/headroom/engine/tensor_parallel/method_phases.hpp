@@ -109,7 +109,8 @@ constexpr bytes passing_weights(const settled_job& s, const inventory& list) {
     return max(2 * one, one + table + (s.layer.tensor > 1 ? table / s.layer.tensor : bytes{0})) + (r.shares_gpus() ? bytes{0} : 2 * 512 * mib);
   }
   const auto whole = sync_sizes_of(s.model, list).tensor * s.precision.parameters.density();
-  return (r.sync_bucket_mib == 0 ? bytes{0} : r.bucket()) + (s.layer.tensor > 1 ? 2 : 1) * whole;
+  const auto sent = r.engine == engine_kind::sglang ? 2 * max(r.bucket(), whole) : r.sync_bucket_mib == 0 ? bytes{0} : r.bucket();  // two buckets of clones
+  return sent + (s.layer.tensor > 1 ? 2 : 1) * whole;
 }
 
 /// NeMo-RL packs tensors into two buffers. Beside an engine on the same GPU they are, together, three tenths of what is free then, or as large as is said

@@ -81,6 +81,7 @@ class verl_overrides {
     json_value r = {{"engine", engine}, {"placement", "colocated"}, {"share", v_.share("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)}, {"tensor", v_.number("actor_rollout_ref.rollout.tensor_model_parallel_size", 2)},
                     {"sleep", !frees ? 0 : layered && engine == "vllm" ? 1 : 2}, {"prompt", v_.number("data.max_prompt_length", 512)}, {"completion", v_.number("data.max_response_length", 512)}, {"generations", v_.number("actor_rollout_ref.rollout.n", 1)},
                     {"batched_tokens", v_.number("actor_rollout_ref.rollout.max_num_batched_tokens", 8192)}};
+    if (engine == "sglang") r.erase("batched_tokens");  // not passed on (verl/workers/rollout/sglang_rollout/async_sglang_server.py launch_server)
     if (v_.on("actor_rollout_ref.rollout.enforce_eager")) r["graphs"] = false;
     if (const auto at_once = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", 0, 0); at_once > 0) r["batch"] = at_once;
     if (v_.take("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes") != nullptr) r["sync_bucket_mib"] = v_.number("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes", 2048);
