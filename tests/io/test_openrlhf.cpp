@@ -36,6 +36,21 @@ std::string without(std::string text, const std::string& part) { return text.era
 
 }  // namespace
 
+// openrlhf/models/actor.py and model.py set output_router_logits of every configuration that has it.
+TEST_CASE("a mixture of experts makes a loss of its routers' logits") {
+  const auto of = [](std::string arguments, const std::string& model) {
+    const std::string dense = "meta-llama/Meta-Llama-3-8B";
+    return arguments.replace(arguments.find(dense), dense.size(), model);
+  };
+  const auto j = trained(of(sft, "mistralai/Mixtral-8x7B-v0.1"));
+  CHECK(j.loss.balances_experts);
+  CHECK_FALSE(objection_to(j));
+  CHECK_FALSE(trained(sft).loss.balances_experts);
+  CHECK(trained(of(sft, "mistralai/Mixtral-8x7B-v0.1") + " \\\n   --model.aux_loss_coef 0.001") == j);  // its weight is of arithmetic alone
+  CHECK_FALSE(trained(of(sft, "deepseek-ai/DeepSeek-V2-Lite")).loss.balances_experts);  // whose configuration does not have it
+  CHECK(holds(refused(of(dpo, "mistralai/Mixtral-8x7B-v0.1")), "make a loss of its routers' logits, which is modelled of"));
+}
+
 TEST_CASE("fine-tuning") {
   const auto j = trained(sft);
   CHECK(j.model == *models::find("llama-3-8b"));

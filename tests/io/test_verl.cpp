@@ -251,6 +251,7 @@ TEST_CASE("a configuration of one's own goes over verl's, and the command over i
   CHECK(j.rollout == rollout{.engine = engine_kind::sglang, .placement = rollout_place::colocated, .share = memory_share::of(0.5), .tensor = 2, .sleep = 2, .prompt = 256, .completion = 768, .generations = 8});
   CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 64});
   CHECK(job_of({mine, {"run.sh", command + "\n"}}) == j);
+  CHECK(holds(refusal_of({mine, {"run.sh", command + "actor_rollout_ref.rollout.name=hf\n"}}), "run.sh:1: actor_rollout_ref.rollout.name \"hf\""));  // said by the command, over the file
   const auto with = [&](const std::string& from, const std::string& to) {
     auto other = mine;
     other.said.replace(other.said.find(from), from.size(), to);

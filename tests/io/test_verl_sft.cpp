@@ -28,7 +28,7 @@ TEST_CASE("what its configuration says where its command says nothing") {
   CHECK(j.objective == objective{.kind = objective_kind::sft, .code = method_code::verl});
   CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 8, .padded = true});  // 256 over 8 GPUs
   CHECK(j.recompute.mode == recompute_mode::full);
-  CHECK_FALSE(j.recompute.reentrant);
+  CHECK(j.recompute.reentrant == choice::no);
   CHECK(j.precision.parameters == formats::fp32);
   CHECK(j.precision.compute == formats::bf16);
   CHECK_FALSE(objection_to(j));

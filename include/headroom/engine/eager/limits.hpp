@@ -42,8 +42,8 @@ constexpr objection check_ulysses(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& o = j.objective;
   const auto ranks = j.parallel.context;
-  if (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo) || !j.sharding.gathers_units())
-    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO and RLOO over FSDP by this version; otherwise it must be ring or all-gather", j.framework.label);
+  if (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo && o.kind != objective_kind::sft) || !j.sharding.gathers_units())
+    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP by this version; otherwise it must be ring or all-gather", j.framework.label);
   if (j.attention != attention::flash || j.batch.padded) return no("headroom: verl exchanges heads for positions around flash attention of samples without padding: attention must be flash, and batch.padded false");
   if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && ranks % m.kv() != 0))
     return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or be a multiple of them; it is", ranks);

@@ -30,6 +30,7 @@ class openrlhf_arguments {
     d_->trained_name = model;
     d_->awaits_roles.clear();
     say_model(*d_, model, v_.place(of("model_name_or_path")));
+    experts(model);
     engine();
     layers();
     adapters();
@@ -49,6 +50,19 @@ class openrlhf_arguments {
     return v != nullptr && *v != "";
   }
 
+  /// Every model is asked for its routers' logits where its configuration knows the word, whatever aux_loss_coef is (openrlhf/models/actor.py and model.py,
+  /// output_router_logits): families with routers of softmax make a loss of them.
+  void experts(std::string name) {
+    const auto m = model_of(*d_);
+    if (!m.sparse() || m.latent()) return;
+    for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto place = v_.place(of("model_name_or_path"));
+    const bool known = std::any_of(std::begin(routed), std::end(routed), [&](std::string_view family) { return name.find(family) != name.npos; });
+    if (!known || what_ != openrlhf_trainer::sft)
+      fail("headroom: " + place + ": OpenRLHF has a mixture of experts make a loss of its routers' logits, which is modelled of Qwen's, gpt-oss, Mixtral and OLMoE in openrlhf.cli.train_sft alone by this version");
+    d_->say({"loss", "balances_experts"}, true, place);
+  }
+  static constexpr std::string_view routed[] = {"qwen", "gpt-oss", "mixtral", "olmoe"};
   /// get_train_ds_config, with DeepSpeed's own defaults for what it says is "auto".
   void engine() {
     const auto format = v_.one_of("ds.param_dtype", "bf16", {"bf16", "fp16"});

@@ -84,6 +84,8 @@ class verl_sft {
 
 }  // namespace detail
 
+/// Adds what a command of it says.
+/// Errors: job_error for keys that are neither read nor harmless, and for a configuration of one's own.
 inline void import_verl_sft(draft& d, std::span<const shell_word> words, const std::string& source) {
   const auto name = detail::verl_config_of(words);
   if (!name.text.empty() && name.text != "sft_trainer") fail("headroom: " + source + ":" + std::to_string(name.line) + ": " + in_quotes(name.shown()) + " is a configuration that is not read by this version: overrides of verl's own sft_trainer are");
