@@ -59,4 +59,20 @@ TEST_CASE("a dense layer of every family that was run saves what was counted, to
   CHECK(points == 43);
 }
 
+// GPT2Model.forward: wte(input_ids) + wpe(position_ids), the latter of one sample of 128 × 768, which is added to all.
+TEST_CASE("learned positions are looked up for one sample") {
+  const auto peak = [](std::int64_t samples) {
+    job j{.model = models::gpt2, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 1}, .framework = frameworks::hf_trainer, .precision = precisions::bf16, .batch = {.micro = samples, .sequence = 128}};
+    const auto s = settle(j);
+    auto sc = s.layer;
+    sc.model = &s.model;
+    std::int64_t most = 0;
+    with_made([&] { return embedding(sc, trained_modules(j, -1)); }, [&](const program& p) { most = walk_forward(p).peak.total.count(); });
+    return most;
+  };
+  constexpr std::int64_t sample = 128 * 768 * 2;
+  CHECK(peak(4) - peak(1) >= 3 * 2 * sample);  // words, and the sum
+  CHECK(peak(4) - peak(1) < 3 * 2 * sample + 3 * 128 * 16);
+}
+
 }  // namespace test_decoder_layers

@@ -83,4 +83,16 @@ TEST_CASE("a selection of everything is no selection") {
   CHECK(cost(j).model.value == cost(llama()).model.value);
 }
 
+// A matrix of 1,024 × 512 in two bytes is read once forward, and once backward for the gradient of what came in, whether it trains or not.
+TEST_CASE("a frozen matrix is read in both passes") {
+  auto j = llama();
+  j.precision = precisions::bf16;
+  const auto s = settle(j);
+  const auto c = detail::cost_scene_of(s, rates_of(*s.on));
+  detail::both_passes frozen;
+  detail::add_linear(frozen, c, 4096, 1024, 512, 1, 0, false, c.on.matmul);
+  CHECK(frozen.forward.memory == doctest::Approx(1024 * 512 * 2.0 / c.on.memory));
+  CHECK(frozen.backward.memory == doctest::Approx(1024 * 512 * 2.0 / c.on.memory));
+}
+
 }  // namespace test_trained_parts

@@ -234,6 +234,11 @@ TEST_CASE("manifests that are made to be large") {
   CHECK(!refusal_of({{"job.yaml", parts}}).empty());
 }
 
+TEST_CASE("a pod without containers starts nothing") {
+  const std::string head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers: ";
+  for (const auto* none : {"[]\n", "{}\n", "null\n"}) CHECK(refusal_of({{"pod.yaml", head + none}}).starts_with("headroom: "));
+}
+
 }  // namespace test_manifests
 
 #endif

@@ -3,6 +3,7 @@
 #include <headroom/io/job/lengths.hpp>
 #include <headroom/io/job/model_hints.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/launchers/import_inputs.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_optimizers.hpp>
@@ -154,6 +155,31 @@ TEST_CASE("FP8 recipes of Megatron-LM's options") {
   CHECK(megatron("blockwise").scaling == fp8_scaling::block);
   CHECK(megatron("mxfp8").scaling == fp8_scaling::block);
   CHECK_THROWS_WITH_AS((void)megatron("rowwise"), doctest::Contains("fp8-recipe"), job_error);
+}
+
+// ViTEmbeddings and CLIPVisionEmbeddings: one row for each patch and one for the class token; SigLIP has no such token; Qwen2-VL turns instead.
+TEST_CASE("a tower's table of positions has as many rows as its images have patches") {
+  const auto rows = [](const std::string& kind, int image, int patch) {
+    const auto text = R"({"model": {"layers": 2, "hidden": 64, "heads": 2, "ffn": 128, "vocab": 100, "vision": {"kind": ")" + kind + R"(", "layers": 1, "hidden": 64, "heads": 2, "ffn": 128, "projector": "mlp", "patch": )" +
+                      std::to_string(patch) + R"(, "image": )" + std::to_string(image) + R"(}}, "batch": {"sequence": 8}})";
+    return io::read_job(json(text)).model.vision.positions;
+  };
+  CHECK(rows("clip", 336, 14) == 24 * 24 + 1);
+  CHECK(rows("vit", 224, 16) == 14 * 14 + 1);
+  CHECK(rows("siglip", 224, 14) == 16 * 16);
+  CHECK(rows("internvit", 448, 14) == 32 * 32 + 1);
+  CHECK(rows("qwen2-vl", 448, 14) == 0);
+}
+
+TEST_CASE("how a text is written shows at its beginning, where its file's name does not say it") {
+  const auto of = [](const char* text) { return io::syntax_of(text, "file", io::file_kind::unknown); };
+  CHECK(of("model_type: llama\nbf16: true\n") == io::syntax::yaml);
+  CHECK(of("model:\n  name: llama\n") == io::syntax::yaml);
+  CHECK(of("torchrun train.py --a b:c\n") == io::syntax::shell);
+  CHECK(of("#!/bin/sh\n# usage: run\n") == io::syntax::shell);
+  CHECK(of("--num-layers 4\n") == io::syntax::shell);
+  CHECK(of(" {\"a\": 1}") == io::syntax::json);
+  CHECK(of("[model]\n") == io::syntax::toml);
 }
 
 }  // namespace test_small_readers

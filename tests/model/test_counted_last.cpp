@@ -148,4 +148,20 @@ TEST_CASE("mT5's head is as its release of transformers has it") {
   CHECK(total(config) == 172'119'424 + 250'112 * 512);
 }
 
+TEST_CASE("LiLT's second stream may be as narrow as one feature, and no narrower") {
+  const auto with = [](int ratio) {
+    return json{{"model_type", "lilt"}, {"architectures", {"LiltModel"}}, {"num_hidden_layers", 1}, {"hidden_size", 12}, {"num_attention_heads", 1}, {"intermediate_size", 12}, {"channel_shrink_ratio", ratio}};
+  };
+  CHECK(objection(with(12)).empty());
+  CHECK(objection(with(13)).find("channel_shrink_ratio must leave a width, found 13") != std::string::npos);
+}
+
+TEST_CASE("a list for each layer has as many entries as there are layers") {
+  const auto with = [](const json& frequency) {
+    return json{{"model_type", "minimax_m3_vl"}, {"architectures", {"MiniMaxM3VLModel"}}, {"text_config", {{"model_type", "minimax_m3_vl_text"}, {"num_hidden_layers", 3}, {"moe_layer_freq", frequency}}}};
+  };
+  CHECK(objection(with({0, 1, 1})).empty());
+  for (const json& wrong : {json{0, 1}, json{0, 1, 1, 1}, json(1)}) CHECK(objection(with(wrong)).find("moe_layer_freq must be a list of 3, one for each layer") != std::string::npos);
+}
+
 }  // namespace test_counted_last

@@ -113,4 +113,15 @@ TEST_CASE("a search over a mixed cluster cuts what it may, and leaves stages tha
   for (const auto& p : plan(s).best) CHECK(p.job.parallel.stage_layers[0] == 10);
 }
 
+// As detail::with_even_stages() says: ten layers on four stages are three, three, two and two.
+TEST_CASE("even stages have all layers, the first ones a layer more where they do not come out even") {
+  auto j = mixed(10, gpus::a100_sxm_40gb, 8);
+  const auto cut = detail::with_even_stages(j).parallel;
+  const std::int32_t ten[] = {3, 3, 2, 2};
+  REQUIRE(cut.chunks == 4);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(cut.stage_layers[i] == ten[i]);
+  j.model.layers = 8;
+  for (std::size_t i = 0; i < 4; ++i) CHECK(detail::with_even_stages(j).parallel.stage_layers[i] == 2);
+}
+
 }  // namespace test_mixed
