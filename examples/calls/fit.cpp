@@ -37,20 +37,25 @@ bool takes_out_proj(const shape& m) {
   return false;
 }
 
-/// Of all linear layers those that the model has, by name, without Mamba's out_proj.
-json_value linear_but_out_proj(const shape& m) {
+constexpr module_set experts_of_layers{module::experts_gate, module::experts_up, module::experts_down};
+
+/// Of all linear layers those that the model has, by name, without Mamba's out_proj and without experts that are parameters.
+json_value linear_layers(const shape& m) {
   module_set has;
   for (const auto& w : weights_of(m)) has.bits |= all_linear.bits & module_set::bit(w.role);
-  has.bits &= ~module_set::bit(module::mixer_out);
+  if (takes_out_proj(m)) has.bits &= ~module_set::bit(module::mixer_out);
+  if (always_joined(m)) has.bits &= ~experts_of_layers.bits;
   return modules_to_json(has, m);
 }
 
 json_value adapter_on(const shape& m, bool quantised) {
-  const bool but_one = takes_out_proj(m);
-  json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", but_one ? linear_but_out_proj(m) : json_value("all-linear")}, {"format", "fp32"}};
+  const bool out_proj = takes_out_proj(m), joined = always_joined(m);
+  json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", out_proj || joined ? linear_layers(m) : json_value("all-linear")}, {"format", "fp32"}};
   if (!quantised) return adapter;
   adapter["base"] = "nf4-double", adapter["base_skips"] = {"lm_head"};
-  if (but_one) adapter["base_skips"].push_back("mixer_out");
+  if (out_proj) adapter["base_skips"].push_back("mixer_out");
+  if (joined)
+    for (const auto* one : {"experts_gate", "experts_up", "experts_down"}) adapter["base_skips"].push_back(one);
   return adapter;
 }
 
@@ -70,11 +75,13 @@ std::vector<taken_for_granted> defaults_of(const std::string& method, const std:
     if (full)
       all.push_back({"precision", half + "-autocast", "fp32 weights, computed with in " + half + ": a model loaded in fp32, " + half + "=True"});
     else
-      all.push_back({"precision", frozen_in(half), method == "qlora" ? "what is not quantised is " + half + ", adapters are fp32" : "frozen weights are " + half + ", adapters fp32"});
+      all.push_back({"precision", frozen_in(half), method == "qlora" ? "what is not quantised becomes fp32 (prepare_model_for_kbit_training), and is computed with in " + half + "; adapters are fp32" : "frozen weights are " + half + ", adapters fp32"});
   }
   if (!full) {
+    const bool joined = always_joined(model);
     const std::string on = std::string{"LoRA on every linear layer"} + (takes_out_proj(model) ? " but Mamba's out_proj" : "");
-    all.push_back({"adapter", adapter_on(model, method == "qlora"), on + (method == "qlora" ? ", over 4 bits of bitsandbytes" : "")});
+    const std::string whose = joined && method != "qlora" ? ": experts are parameters, and have none" : "";
+    all.push_back({"adapter", adapter_on(model, method == "qlora"), on + whose + (method == "qlora" ? std::string{", over 4 bits of bitsandbytes"} + (joined ? ": experts are parameters, have none and are not quantised" : "") : "")});
   }
   all.push_back({"optimizer", "adamw", "optim adamw_torch"});
   all.push_back({"recompute", "full", "gradient_checkpointing is on"});

@@ -173,4 +173,28 @@ TEST_CASE("what one parameter of all experts cannot be") {
   CHECK_FALSE(estimate(plain).assumptions.has(assumption::balanced_routing));
 }
 
+TEST_CASE("families whose experts were parameters before transformers 5, too") {
+  // transformers of 2025-11: GptOssExperts, Llama4TextExperts, DbrxExpertGLU and Qwen3VLMoeTextExperts hold nn.Parameter; Mixtral's experts are nn.Linear.
+  const auto over = [](const shape& m) { return job{.model = m, .hardware = {.gpu = gpus::h200_sxm_141gb, .gpus_per_node = 1}, .framework = frameworks::hf_trainer_202503, .batch = {.micro = 1, .sequence = 512, .images = {.none = m.vision.layers > 0}},
+                                                .adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear, .format = formats::fp32}}; };
+  CHECK_NOTHROW(estimate(over(models::mixtral_8x7b)));
+  for (const auto* m : {&models::gpt_oss_20b, &models::llama_4_scout, &models::dbrx, &models::qwen3_vl_30b_a3b}) {
+    CAPTURE(m->label.view());
+    auto j = over(*m);
+    CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("PEFT puts no adapters on them: adapter.targets must be without experts_gate"), job_error);
+    j.adapter.targets = {module::q_proj, module::v_proj};
+    CHECK_NOTHROW(estimate(j));
+    j.adapter.base = formats::nf4;
+    j.adapter.base_skips = {module::head};
+    CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("bitsandbytes leaves them as they are: adapter.base_skips must have experts"), job_error);
+    j.adapter.base_skips = {module::head, module::experts_gate, module::experts_up, module::experts_down};
+    CHECK_NOTHROW(estimate(j));
+    j.adapter = {};
+    if (m->experts.parameters)
+      CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("framework.version must be of 2026"), job_error);
+    else
+      CHECK_NOTHROW(estimate(j));
+  }
+}
+
 }  // namespace test_sorted_experts

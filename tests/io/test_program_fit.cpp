@@ -60,13 +60,31 @@ TEST_CASE("a model with Mamba has adapters on all that takes them, and says whic
   const scratch at;
   const auto targets_of = [&](const std::string& asked) { return answer_of(at.run("fit " + asked + " --gpu h200 --json"))["job"]["adapter"]; };
   const auto lora = targets_of("granite-4.0-h-tiny --lora");
-  CHECK(lora["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj","experts_gate","experts_up","experts_down","shared_gate","shared_up","shared_down","mixer_in"])", "targets"));
+  CHECK(lora["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj","shared_gate","shared_up","shared_down","mixer_in"])", "targets"));
   CHECK_FALSE(lora.contains("base_skips"));
   const auto qlora = targets_of("falcon-h1-0.5b --qlora");
   CHECK(qlora["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj","gate_proj","up_proj","down_proj","mixer_in"])", "targets"));
   CHECK(qlora["base_skips"] == io::parse_json(R"(["lm_head","mixer_out"])", "skips"));
   CHECK(targets_of("llama-3.2-1b --lora")["targets"] == "all-linear");
   CHECK(holds(at.run("fit falcon-h1-0.5b --qlora --gpu h200").out, "LoRA on every linear layer but Mamba's out_proj, over 4 bits of bitsandbytes"));
+}
+
+TEST_CASE("experts that are parameters have no adapters, and bitsandbytes does not quantise them") {
+  // transformers of 2025-11, modeling_gpt_oss.py: GptOssExperts and GptOssTopKRouter hold nn.Parameter; 24 layers of 32 experts, which prepare_model_for_kbit_training makes fp32.
+  const scratch at;
+  const auto job = at.file("job.json");
+  const auto seen = answer_of(at.run("fit gpt-oss-20b --qlora --gpu h200 --json --write " + job));
+  CHECK(seen["job"]["adapter"]["targets"] == io::parse_json(R"(["q_proj","k_proj","v_proj","o_proj"])", "targets"));
+  CHECK(seen["job"]["adapter"]["base_skips"] == io::parse_json(R"(["lm_head","experts_gate","experts_up","experts_down"])", "skips"));
+  const double experts = 24.0 * 32 * (2880.0 * 5760 + 5760 + 2880.0 * 2880 + 2880) * 4;
+  const double held = io::parse_json(at.run("estimate " + job + " --json").out, "estimate")["ranks"][0]["at_peak"]["parameters"].get<double>();
+  CHECK(held > experts);
+  CHECK(held < experts * 1.08);  // a head and an embedding of 201,088 x 2,880 in fp32 beside them
+  const auto text = at.run("fit gpt-oss-20b --qlora --gpu rtx-3090");
+  CHECK(text.status == 1);
+  CHECK(holds(text.out, "experts are parameters, have none and are not quantised"));
+  CHECK(holds(at.run("fit gpt-oss-20b --lora --gpu h200").out, "LoRA on every linear layer: experts are parameters, and have none, rank 16"));
+  CHECK(answer_of(at.run("fit qwen3-30b-a3b --qlora --gpu h200 --json"))["job"]["adapter"]["targets"] == "all-linear");  // whose experts were linear layers
 }
 
 TEST_CASE("QLoRA of Llama-3.1-8B: the longest that ran lies between what is sure and what is predicted") {
@@ -162,7 +180,7 @@ TEST_CASE("a GPU may be named as its driver does, and what has no bf16 computes 
   CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu 'NVIDIA A100-SXM4-80GB'").out, "1 x a100-sxm-80gb"));
   CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu 'NVIDIA RTX 6000 Ada Generation'").out, "1 x rtx-6000-ada"));
   CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu '{\"name\": \"gtx-1080-ti\", \"memory_gib\": 10.9}'").out, "1 x gtx-1080-ti, of each 10.90 GiB"));
-  CHECK(holds(at.run("fit llama-3.2-1b --qlora --gpu 'Tesla T4'").out, "what is not quantised is fp16"));
+  CHECK(holds(at.run("fit llama-3.2-1b --qlora --gpu 'Tesla T4'").out, "what is not quantised becomes fp32 (prepare_model_for_kbit_training), and is computed with in fp16"));
   CHECK(holds(at.run("fit llama-3.2-1b --full --gpu 'Tesla V100-SXM2-32GB'").out, "fp16-autocast: fp32 weights, computed with in fp16"));
   CHECK(holds(plain, "frozen weights are bf16"));
   CHECK(holds(at.run("fit unsloth/Llama-3.2-1B-bnb-4bit --qlora --gpu rtx-4070").out, "llama-3.2-1b, "));

@@ -7,6 +7,22 @@
 
 namespace headroom::detail {
 
+/// Experts that are parameters in transformers before 5, too: where they train, each one's gradient is as large as all of them for a moment, which is modelled for gpt-oss alone.
+template <class No>
+constexpr objection check_always_joined(const job& j, bool trains, const No& no) {
+  constexpr module_set all{module::experts_gate, module::experts_up, module::experts_down};
+  const auto& a = j.adapter;
+  if (a.active() && (a.targets.bits & all.bits) != 0)
+    return no("headroom: routed experts of this model are parameters and no linear layers in every release of transformers, and PEFT puts no adapters on them: adapter.targets must be without experts_gate, "
+              "experts_up and experts_down; framework", j.framework.label);
+  if (a.active() && a.base.quantised() && (a.base_skips.bits & all.bits) != all.bits)
+    return no("headroom: routed experts of this model are parameters and no linear layers in every release of transformers, and bitsandbytes leaves them as they are: adapter.base_skips must have experts; "
+              "adapter.base has bits", a.base.bits);
+  if (trains && j.model.experts.parameters)
+    return no("headroom: experts of this model that train are modelled for transformers since 5 alone by this version: framework.version must be of 2026; framework", j.framework.label);
+  return {};
+}
+
 /// Experts of a layer that are two parameters of three dimensions, and no linear layers. What PEFT makes of those (target_parameters) and what
 /// optimizers that look at a matrix make of three dimensions is not modelled.
 template <class No>
@@ -20,6 +36,8 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
   if (left.set() && (!parameters || !a.base.quantised() || ((a.base_skips.bits & all.bits) != all.bits && !made) || left.quantised() || left.bits < 16))
     return no("headroom: adapter.rest_experts is the format, of 16 or 32 bits, of routed experts that are parameters, as since transformers 5, and that a quantised base leaves (adapter.base_skips), or in which "
               "bytes of int8 are multiplied: fp32 or tf32; bits", left.bits);
+  const bool trains = !a.active() || (a.modules_to_save.bits & all.bits) != 0;
+  if (always_joined(m) && j.framework.modules.kind == layer_modules::eager && j.framework.experts.gemm == expert_gemm::one_by_one) return check_always_joined(j, trains, no);
   if (!parameters) return {};
   const auto halves = [&](const module_set& s) { return m.mlp == mlp_kind::gated && s.has(module::experts_gate) != s.has(module::experts_up); };
   if (a.active() && (a.targets.bits & all.bits) != 0)
@@ -42,7 +60,6 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
       return no("headroom: since transformers 5 gate and up of the experts are one parameter: trainable.modules must have both or neither, or framework.version be \"2025-12\" or older; framework",
                 j.framework.label);
   }
-  const bool trains = !a.active() || (a.modules_to_save.bits & all.bits) != 0;
   if (trains && (j.optimizer.extent != state_extent::full || j.optimizer.vector_moments > 0))
     return no("headroom: optimizers that treat matrices apart (factored, projected, by rows, Muon) are not modelled for experts that are parameters of three dimensions, as they are since "
               "transformers 5; optimizer", j.optimizer.label);

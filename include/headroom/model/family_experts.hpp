@@ -59,10 +59,17 @@ constexpr shape undivided(shape s) {
   return s;
 }
 
+/// Experts that are parameters in every release of transformers.
+constexpr shape parameters(shape s) {
+  s.experts.parameters = true;
+  return s;
+}
+
 /// DBRX: bias-free LayerNorm.
 constexpr shape dbrx(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
   auto s = fused(routed(llama(label, layers, hidden, heads, kv, ffn, vocab), experts, active, ffn));
   s.norm = norm_kind::layernorm;
+  s.experts.parameters = true;  // DbrxExpertGLU.w1, v1 and w2
   return s;
 }
 

@@ -85,6 +85,7 @@ inline void finish_granite_shared(const config& c, shape& m) {  // GraniteMoeSha
   read_local_experts(c, m, 8, 2, false);
   m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
   m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
+  m.experts.parameters = true;  // GraniteMoeSharedParallelExperts
 }
 
 inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one shared MLP as wide as a routed expert
@@ -183,7 +184,7 @@ inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: expert
 
 inline constexpr decoder_family sparse_decoders[] = {
     {"mixtral", [](const config& c, shape& m) { m.experts.fp32_weights = true, finish_mixtral(c, m); }},  // MixtralTopKRouter
-    {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false); }},
+    {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false), m.experts.parameters = true; }},  // GraniteMoeParallelExperts
     {"granitemoeshared", finish_granite_shared},
     {"hunyuan_v1_moe", finish_hunyuan},
     {"ernie4_5_moe", finish_ernie},
@@ -194,7 +195,7 @@ inline constexpr decoder_family sparse_decoders[] = {
     {"gpt_oss", finish_gpt_oss},
     {"qwen2_moe", finish_qwen2_moe},
     {"qwen3_moe", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 128, 8, 768); }},
-    {"qwen3_vl_moe_text", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 60, 4, 1408); }},
+    {"qwen3_vl_moe_text", [](const config& c, shape& m) { m.qk_norm = m.experts.parameters = true, read_qwen_experts(c, m, 60, 4, 1408); }},  // Qwen3VLMoeTextExperts
     {"deepseek", [](const config& c, shape& m) { read_deepseek_experts(c, m, ask, ask, ask, 0, 0); }},  // ordinary attention, code beside the checkpoint
     {"deepseek_v2", [](const config& c, shape& m) {
        if (!c.has("vocab_size")) complain(c.at("vocab_size") + " must be stated for deepseek_v2: releases of transformers have 32000 and 102400 without it");
@@ -219,7 +220,7 @@ inline void read_dbrx(const config& c, shape& m) {  // DbrxConfig: attn_config, 
                  .vocab = {"vocab_size", 32000}, .positions = {"max_seq_len", 2048, "max_position_embeddings"}}, m);
   m.kv_heads = c.child("attn_config").count({"kv_n_heads"}, 1);
   m.norm = norm_kind::layernorm;
-  m.fused_qkv = true;
+  m.fused_qkv = m.experts.parameters = true;  // DbrxExpertGLU
   m.ffn = m.experts.ffn = ffn.size({"ffn_hidden_size"}, 3584);
   require_equal(c, "hidden_size", "d_model", m.hidden);
   m.experts.count = ffn.count({"moe_num_experts"}, 4);

@@ -21,6 +21,7 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("bias", e.bias);
   k.flag("fp32_weights", e.fp32_weights);
   k.flag("raw_weights", e.raw_weights);
+  k.flag("parameters", e.parameters);
   k.flag("beside_mlp", e.beside_mlp);
   k.flag("narrow_scores", e.narrow_scores);
   k.flag("plain_router", e.plain_router);

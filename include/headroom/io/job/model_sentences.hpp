@@ -72,6 +72,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.experts.raw_weights", "routing weights do not add up to one (Jamba)"},
     {"model.experts.fp32_router", "DeepSeek's router, in fp32, without shared experts (MiMo-V2)"},
     {"model.experts.latent", "features that experts read and write, between two matrices (Nemotron 3); 0: hidden"},
+    {"model.experts.parameters", "a layer's experts are parameters of three dimensions, and no linear layers, in every release of transformers, so that neither PEFT nor bitsandbytes finds them (DBRX, Granite, Qwen3-VL); gpt-oss and Llama 4 need not say so"},
     {"model.experts.beside_mlp", "sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)"},
     {"model.experts.capacity_factor", "tokens of an expert at most, of an even share; 0: no limit"},
     {"model.experts.dense_layers", "layers, from 0, that are dense although the rule says sparse"},

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle_adapters.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
+#include <headroom/io/launchers/settle_experts.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
 #include <headroom/io/launchers/settle_releases.hpp>
@@ -202,6 +203,7 @@ inline job draft::settled() {
   detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
   detail::settle_adapters(*this);
+  detail::settle_experts(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);
   detail::settle_sharding(*this);
