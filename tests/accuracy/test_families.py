@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OUTSIDE = {
     "fsdp-qlora": {"fsdpqlora-70b-qlora-off-bs2"},  # holes that wrapping left; not explained
     "litgpt": {"litgpt-hub-llama-3.2-3B-lora-1xA10G"},  # 0.5 % off
-    "longlora": {"longlora-full16384", "longlora-full32768", "longlora-lora16384"},  # grade C: unit and tool unknown
+    "longlora": {"longlora-full32768"},  # grade C: unit and tool unknown
     "megatron": {
         "megatron-gpt3_15b_8t_release-h100",  # its data-parallel degree is inferred
         "megatron-gpt3_mcore_te_tp2_pp1_resume_torch_dist_te_8experts2parallel_groupedGEMM-a100",

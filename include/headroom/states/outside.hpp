@@ -49,27 +49,33 @@ constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
   return g.maker == vendor::cpu ? bytes{0} : (loads_all_kernels ? 1343 : 400) * mib;
 }
 
-/// Communicators that pass data around a ring: one for each kind of group of more than one rank, opened at its first use
-/// (Megatron-LM core/parallel_state.py initialize_model_parallel; torch.distributed.device_mesh, a group for each dimension). Copies
-/// between the GPUs of one process need none.
-constexpr std::int64_t rings_of(const settled_job& s) {
-  const auto& d = s.source->parallel;
-  const auto& z = s.source->sharding;
-  const auto replicas = checked::mul(s.data, d.context);
-  const auto experts = s.model.sparse() ? checked::mul(d.expert, d.expert_tensor) : 1;
-  const bool hybrid = d.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
-  const bool groups[] = {
-      replicas > 1,                                                   // gradients, and whatever is sharded
-      replicas > 1 && hybrid,                                         // the same in a second direction
-      d.tensor > 1,
-      d.context > 1,
-      d.pipeline > 1 && !properties_of(d.schedule).one_process,
-      experts > 1 && d.expert_tensor > 1,
-      experts > 1 && checked::mul(replicas, d.tensor) / experts > 1,  // gradients of the same experts
-  };
-  std::int64_t count = 0;
-  for (const bool there : groups) count += there;
-  return count;
+/// What NCCL has for one channel and peer: 10 MiB to receive from it (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to it
+/// (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685).
+constexpr bytes nccl_peer(const settled_job& s) {
+  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
+  return round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
+}
+
+/// Of a group's ranks, which lie `apart` ranks from each other, those on one node.
+constexpr std::int64_t near_ranks(const settled_job& s, std::int64_t ranks, std::int64_t apart) {
+  const auto node = s.source->hardware.gpus_per_node / apart;
+  return node < 1 ? 1 : (node < ranks ? node : ranks);
+}
+
+/// A communicator. A ring receives from one neighbour and sends to the other, and the tree over the same ranks of a node, a chain, goes both ways
+/// between them. 24 channels within a node of A100 or H100 (nccl-tests issue 100, NCCL issue 1259), 16 with fewer links and across nodes (NCCL
+/// issue 892); where multicast passes large tensors, from 9.0, a buffer of 1 MiB (up to 2.21, torch 2.6, with 2 MiB beside it) in either direction
+/// for each of 16 channels, 24 from 10.0, and each rank of the node (transport/nvls.cc ncclNvlsBufferSetup).
+constexpr bytes communicator(const settled_job& s, std::int64_t ranks, std::int64_t apart, bool passes_much = true) {
+  if (ranks <= 1) return bytes{0};
+  const auto near = near_ranks(s, ranks, apart);
+  const auto& g = *s.on;
+  const bool switched = g.link_gb_s >= 300 && near > 1;
+  const auto rings = (switched && near == ranks ? 24 : 16) * (near > 2 && g.link_gb_s >= 100 ? 2 : 1) * nccl_peer(s);
+  if (!passes_much || !switched || near <= 2 || g.compute_capability < 90) return rings;
+  const auto torch = s.source->environment.torch;
+  const bool beside = torch > 0 ? torch < 207 : s.source->framework.date < 202504;
+  return rings + checked::mul(2 * (g.compute_capability >= 100 ? 24 : 16), near) * (beside ? 3 : 1) * mib;
 }
 
 /// GPUs of the node with which a rank exchanges experts' tokens: each sends to each, where a ring has one neighbour on either side.
@@ -82,16 +88,32 @@ constexpr std::int64_t token_peers(const settled_job& s) {
   return together > 2 ? together - 1 : 1;  // other nodes share the buffers of a network card: as much as one peer
 }
 
-/// NCCL's buffers: a channel takes 10 MiB to receive from one peer (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to
-/// one (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685). Rings have the 16
-/// channels that NCCL opens within a node of NVLink GPUs, and across nodes; an exchange of all with all 32 (the same issue).
-constexpr bytes nccl_peer(const settled_job& s) {
-  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
-  return round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
-}
+/// NCCL's buffers: a communicator for each kind of group of more than one rank, opened at its first use (Megatron-LM core/parallel_state.py
+/// initialize_model_parallel; torch.distributed.device_mesh, a group for each dimension). Copies between the GPUs of one process need none; what
+/// is sent to one rank of the node alone has 32 channels. Little passes the group of all ranks beside Megatron's and DeepSpeed's own
+/// (megatron/training/training.py start_time_tensor; deepspeed/utils/groups.py _clone_world_group), and that of Megatron's gradient norm
+/// (core/optimizer/__init__.py grad_stats_parallel_group).
 constexpr bytes nccl_of(const settled_job& s) {
   if (s.on->maker == vendor::cpu) return bytes{0};
-  return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * nccl_peer(s);
+  const auto& d = s.source->parallel;
+  const auto& z = s.source->sharding;
+  const auto& modules = s.source->framework.modules;
+  const auto replicas = checked::mul(s.data, d.context), stage = checked::mul(replicas, d.tensor);
+  const bool hybrid = d.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
+  bytes all = (hybrid ? 2 : 1) * communicator(s, replicas, d.tensor) +  // gradients, and whatever is sharded; the same in a second direction
+              communicator(s, d.tensor, 1) + communicator(s, d.context, d.tensor);
+  std::int64_t stages = 1;
+  if (d.pipeline > 1 && !properties_of(d.schedule).one_process) {
+    stages = d.pipeline;
+    all = all + (near_ranks(s, stages, stage) > 1 ? 32 * (stages > 2 ? 2 : 1) : 16) * nccl_peer(s);
+  }
+  if (const auto experts = s.model.sparse() ? checked::mul(d.expert, d.expert_tensor) : 1; experts > 1)
+    all = all + communicator(s, d.expert_tensor, 1) + communicator(s, stage / experts, experts);  // … gradients of the same experts
+  const auto world = checked::mul(stage, stages);
+  if (modules.megatron() && !modules.nanotron())
+    all = all + communicator(s, world, 1, false) + communicator(s, z.by(sharder::megatron) ? world : checked::mul(d.tensor, stages), 1, false);
+  else if (z.by(sharder::deepspeed)) all = all + communicator(s, world, 1, false);
+  return all + checked::mul(32, token_peers(s)) * nccl_peer(s);
 }
 
 namespace detail {
@@ -110,7 +132,7 @@ constexpr std::int64_t processes_beside(const job& j) {
 constexpr bytes engine_outside(const settled_job& s) {
   const auto& r = s.source->rollout;
   if (!r.shares_gpus()) return bytes{0};
-  return graphs_of(r) + (r.tensor > 1 ? 16 : 0) * nccl_peer(s) + processes_beside(*s.source) * context_of(*s.on);
+  return graphs_of(r) + communicator(s, r.tensor, 1) + processes_beside(*s.source) * context_of(*s.on);
 }
 
 constexpr outside_allocator outside_of(const settled_job& s) {
