@@ -59,8 +59,8 @@ TEST_CASE("weights are packed into buffers: of what is free, or as large as is s
   CHECK(at(j, phase::sync) == before + gathered + 3 * (81'009 * 1'048'576LL - outside - before) / 10);
   CHECK(at(nemo(grpo, beside + R"(, "sync_bucket_mib": 4096)"), phase::sync) == before + gathered + (4_GiB).count());
   CHECK(at(nemo(grpo, beside + R"(, "sync_bucket_mib": 1024)"), phase::sync) == before + gathered + (1_GiB).count() + 2 * table);  // the table is larger than one of two
-  // Outside the allocator: its graphs, a ring of 16 channels of 12 MiB, and the context of a process of its own.
-  CHECK(r.ranks[0].outside.engine == 1_GiB + 192_MiB + 400_MiB);
+  // Outside the allocator: its graphs, a communicator of four ranks (24 channels of 2 x 12 MiB; for multicast 16 x 2 x 4 MiB), and the context of a process of its own.
+  CHECK(r.ranks[0].outside.engine == 1_GiB + (576_MiB + 128_MiB) + 400_MiB);
   // On other GPUs: two of a fiftieth of the card, with all that the trainer has.
   const auto other = nemo(grpo, elsewhere);
   CHECK(at(other, phase::sync) == at(other, phase::save) + gathered + 2 * (81'009 * 1'048'576LL / 50));
