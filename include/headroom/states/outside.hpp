@@ -99,9 +99,11 @@ constexpr bytes nccl_of(const settled_job& s) {
   const auto& z = s.source->sharding;
   const auto& modules = s.source->framework.modules;
   const auto replicas = checked::mul(s.data, d.context), stage = checked::mul(replicas, d.tensor);
-  const bool hybrid = d.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
-  bytes all = (hybrid ? 2 : 1) * communicator(s, replicas, d.tensor) +  // gradients, and whatever is sharded; the same in a second direction
-              communicator(s, d.tensor, 1) + communicator(s, d.context, d.tensor);
+  const bool twice = s.shards.secondary > 1, mics = z.mics_shard_size > 0 && z.mics_shard_size < s.data;
+  const auto shards = twice ? s.shards.secondary : mics ? z.mics_shard_size : replicas / d.replicate;
+  bytes all = communicator(s, shards, d.tensor) + communicator(s, d.tensor, 1) + communicator(s, d.context, d.tensor);  // gradients, whatever is sharded
+  if (twice) all = all + communicator(s, replicas, d.tensor);  // hpZ: weights are gathered in a node, gradients reduced among all
+  else if (shards < replicas) all = all + communicator(s, replicas / shards, d.tensor * shards);  // the same shards of other groups
   std::int64_t stages = 1;
   if (d.pipeline > 1 && !properties_of(d.schedule).one_process) {
     stages = d.pipeline;
