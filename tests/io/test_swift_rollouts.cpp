@@ -91,7 +91,12 @@ TEST_CASE("a row is no longer than the window of a colocated engine") {
   // How long a conversation is, the job says; its prompt leaves the engine at least a token.
   const auto turns = job_of({{"run.sh", grpo + "--vllm_mode colocate --multi_turn_scheduler math_tip_trick --max_turns 3"}}, {"rollout.completion=3000"});
   CHECK(turns.rollout.prompt == 12000);
-  CHECK(said(run + "--max_completion_length 8192 --max_length 9000").batch.sequence == 16384);  // Megatron's rows are joined
+  CHECK(said(run + "--max_completion_length 8192 --max_length 9000").batch.sequence == 16384);
+  // Megatron's rows are joined unless it is said otherwise.
+  const auto uneven = run + "--max_completion_length 8192 --max_length 9000 --num_generations 3 --global_batch_size 6 ";
+  CHECK(said(uneven).batch.sequence == 16384);
+  CHECK(said(uneven + "--padding_free false").batch.sequence == 17192);
+  CHECK(rows("--vllm_mode colocate --use_vllm false")[0] == 20192);  // no engine
 }
 
 TEST_CASE("arguments of a colocated engine are passed over where it is not given them, and refused where it is") {
@@ -117,6 +122,7 @@ TEST_CASE("completions that several micro-batches and updates learn from") {
   CHECK_FALSE(objection_to(four));
   CHECK(said(grpo + "--num_generations 16 --generation_batch_size 16") == four);
   CHECK(holds(refused(grpo + "--num_generations 8 --generation_batch_size 18"), "must be a multiple of micro-batch"));
+  CHECK(said(grpo + "--num_generations 16 --steps_per_generation 4 --generation_batch_size 16") == four);  // ms-swift stops where they disagree
   const auto thrice = said(grpo + "--num_generations 8 --num_iterations 3");
   CHECK(thrice.rollout.iterations == 3);
   // Generation and the scores of both models are of a third of the steps; forward, backward and update of each.
@@ -132,6 +138,7 @@ TEST_CASE("a server that takes turns leaves open how long a conversation is") {
   const std::string serves = "swift rollout --model Qwen/Qwen2.5-0.5B ";
   CHECK(said(serves + "&\n" + train).batch.sequence == 1536);
   CHECK(holds(refused(serves + "--multi_turn_scheduler tree_rollout_scheduler --max_turns 6 &\n" + train), "no file says how long a completion is"));
+  CHECK(said(serves + "--multi_turn_scheduler tree_rollout_scheduler &\n" + train.substr(0, train.size() - 1) + " --vllm_mode colocate\n").batch.sequence == 1536);  // another's server
   CHECK(said(serves + "--multi_turn_scheduler=tree_rollout_scheduler &\n" + train, {"rollout.completion=3072"}).batch.sequence == 4096);
 }
 
