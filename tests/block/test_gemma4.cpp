@@ -53,6 +53,44 @@ TEST_CASE("layers of both sizes, with embeddings of their own, save what was cou
   CHECK(seen == 12);
 }
 
+// google/gemma-4-E2B-it and its language model alone, which is a class of its own: beside adapters the towers are weights and nothing else. By hand, of the audio
+// tower: two convolutions, 12 layers of 24 squares of 1024, per-dimension scales of 128 features, a convolution of 5 places and nine norms, an output of 1536.
+TEST_CASE("towers that are held and never run") {
+  constexpr std::int64_t h = 1024, ear = 9 * 128 + 9 * 128 * 32 + 128 + 32 + 32 * 32 * h + 12 * (24 * h * h + h / 8 + 5 * h + 9 * h) + 1536 * h + 1536 + 1536 * 1536;
+  constexpr std::int64_t w = 768, eye = 3 * 256 * w + 2 * 10240 * w + 16 * (4 * w * w + 3 * w * 3072 + 2 * 64 + 4 * w) + w * 1536;
+  const auto with = [](const char* model, const std::string& more) {
+    return io::read_job(io::json_value::parse(R"({"model": )" + std::string{model} + R"(, "hardware": {"gpu": "h100-sxm-80gb"}, "framework": "hf-trainer", "precision": "bf16", "optimizer": "adamw", "batch": {"micro": 2, "sequence": 1024)" + more), io::no_files);
+  };
+  constexpr const char *silent = R"(, "images": {"none": true}})", *lora = R"(, "adapter": {"kind": "lora", "rank": 16, "targets": ["q_proj", "v_proj"]}})";
+  const auto held = with(R"("google/gemma-4-E2B-it")", std::string{silent} + lora);
+  CHECK(held.model.vision.held == ear + eye);
+  CHECK(count(held.model).total.count() == 5'104'297'504);
+  auto alone = held;
+  alone.model.vision = {};
+  alone.batch.images = {};
+  const auto both = estimate(held).ranks[0], text = estimate(alone).ranks[0];
+  CHECK(both.allocated - text.allocated == bytes{2 * (ear + eye)} + bytes{(512 - 2 * (ear + eye) % 512) % 512});
+  for (const auto r : {row::activations, row::logits, row::gradients, row::optimizer_state, row::adapters}) CHECK(both.at_peak[r] == text.at_peak[r]);
+  CHECK(both.at_peak[row::temporaries] == text.at_peak[row::temporaries]);
+  // Trained whole on one GPU they never get a gradient, and no state.
+  auto whole = held, bare = alone;
+  whole.adapter = bare.adapter = {};
+  CHECK(estimate(whole).ranks[0].at_peak[row::optimizer_state] == estimate(bare).ranks[0].at_peak[row::optimizer_state]);
+  CHECK(cost(held).step.value == doctest::Approx(cost(alone).step.value).epsilon(1e-6));
+  const auto refuses = [&](const std::string& more, const char* sentence) { CHECK_THROWS_WITH_AS((void)estimate(with(R"("google/gemma-4-E2B-it")", more)), doctest::Contains(sentence), job_error); };
+  constexpr const char* beside = "towers that never run (model.vision.held) are modelled beside whole weights of 16 or 32 bits";
+  refuses(std::string{"}"} + lora, "batch.images must be {\"none\": true}, samples of text alone");
+  refuses(std::string{R"(, "images": {"count": 1, "width": 512, "height": 512}})"} + lora, "batch.images must be {\"none\": true}, samples of text alone");
+  refuses(std::string{silent} + R"(, "adapter": {"kind": "lora", "rank": 16, "targets": ["q_proj"], "base": "nf4"}})", beside);
+  refuses(std::string{silent} + R"(, "adapter": {"kind": "lora", "rank": 16, "targets": ["q_proj", "vision"]}})", beside);
+  refuses(std::string{silent} + R"(, "sharding": "fsdp2"})", beside);
+  refuses(std::string{silent} + R"(, "trainable": [{"modules": ["vision"]}]})", beside);
+  auto two = whole;
+  two.hardware.gpus_per_node = 2;
+  two.sharding = ddp();
+  CHECK_THROWS_WITH_AS((void)estimate(two), doctest::Contains("over several GPUs trainable must name modules"), job_error);
+}
+
 TEST_CASE("Gemma 4 E2B: keys and values of fifteen layers serve thirty-five") {
   // google/gemma-4-E2B, its text_config, and by hand what Gemma4TextModel builds of it.
   std::vector<std::string> types;

@@ -7,6 +7,19 @@
 
 namespace headroom::detail {
 
+/// Towers that are held and never run.
+template <class No>
+constexpr objection check_held_towers(const job& j, const No& no) {
+  constexpr module_set tower{module::vision, module::projector};
+  const auto& a = j.adapter;
+  bool named = a.active() && ((a.targets.bits | a.modules_to_save.bits) & tower.bits) != 0;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) named = named || (j.trainable.list[i].modules.bits & tower.bits) != 0;
+  const bool reduced = j.trainable.all() && !a.active() && j.sharding.kind != sharding_kind::none;  // their weights ask for gradients that never come, in every bucket
+  if (named || reduced || divides_layers(j.framework) || (a.active() && a.base.quantised()) || j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights) || j.parallel.pipeline > 1 || j.rollout.given())
+    return no("headroom: towers that never run (model.vision.held) are modelled beside whole weights of 16 or 32 bits, without adapters or training of their own, and without a rollout; over several GPUs trainable must name modules; parameters", j.model.vision.held);
+  return {};
+}
+
 /// Towers beside a language model, or in its place.
 template <class No>
 constexpr objection check_tower_layers(const job& j, const No& no) {

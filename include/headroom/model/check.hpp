@@ -22,7 +22,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | m.encoder.vocab | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
-                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler | v.image | v.image_height | v.slices | v.grid;
+                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler | v.image | v.image_height | v.slices | v.grid | v.held;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
   return {};
 }
@@ -93,6 +93,7 @@ constexpr objection check_tower(const vision_shape& v, const No& no) {
     const bool sized = (v.layers | v.hidden | v.heads | v.ffn | v.patch | v.image | v.resampler | v.projector_hidden) > 0 || v.projector != projector_kind::none;
     return sized ? no("headroom: model.vision has sizes, and model.vision.kind must say how the tower is built") : objection{};
   }
+  if (v.held > 0) return no("headroom: model.vision.held is of a model whose towers have no program here: model.vision.kind must be left out; parameters", v.held);
   if (v.channels < 1 || v.temporal_patch < 1 || v.merge < 1) return no("headroom: model.vision.channels, temporal_patch and merge must be at least 1; merge", v.merge);
   if (v.layers == 0) return {};  // the main stack itself reads the patches
   if (v.hidden < 1) return no("headroom: model.vision.hidden must be at least 1", v.hidden);

@@ -180,7 +180,8 @@ constexpr std::int64_t split_tiles(const edges& image, std::int64_t tile) {
 template <class No>
 constexpr auto check_images(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
   constexpr std::int64_t largest = std::int64_t{1} << 20;
-  if (b.none && (b.given() || v.layers == 0)) return no("headroom: batch.images.none says that samples are text alone, for a model with a tower beside its text; leave the other keys of batch.images out; count", b.count);
+  if (v.held > 0 && !b.none) return no("headroom: what runs in this model's towers (model.vision.held) is not modelled by this version: batch.images must be {\"none\": true}, samples of text alone; parameters of the towers", v.held);
+  if (b.none && (b.given() || (v.layers == 0 && v.held == 0))) return no("headroom: batch.images.none says that samples are text alone, for a model with a tower beside its text; leave the other keys of batch.images out; count", b.count);
   if (v.kind == vision_kind::idefics3 && !b.none && v.slices == 0 && b.width < 1)
     return no("headroom: batch.images must have a width and a height, or model.vision.slices say of how many tiles a sample is, or batch.images.none that samples are text alone: this model cuts each image into tiles; count", b.count);
   if (!b.given()) return {};

@@ -212,7 +212,15 @@ constexpr void add_projector(inventory& list, const shape& m) {
   }
 }
 
+/// Towers that are held and never run, in pieces of about the size of their matrices.
+constexpr void add_held_towers(inventory& list, std::int64_t parameters) {
+  constexpr std::int64_t piece = std::int64_t{1} << 22;
+  list.add({.role = module::vision, .rows = piece, .per_layer = parameters / piece, .frozen = true});
+  list.add({.role = module::vision, .rows = parameters % piece, .frozen = true});
+}
+
 constexpr void add_vision(inventory& list, const shape& m) {
+  add_held_towers(list, m.vision.held);
   if (m.vision.kind == vision_kind::none) return;
   if (m.vision.layers <= 0) return add_patches(list, m.vision, m.hidden, module::other);
   add_tower(list, m.vision);

@@ -211,6 +211,7 @@ constexpr objection check_beside_text(const job& j, const No& no) {
     return no("headroom: an adapter of a head that is the embedding's matrix is not modelled with layers spread over GPUs by this version: adapter.targets must be without lm_head, or parallel.pipeline 1; pipeline", j.parallel.pipeline);
   if (const auto why = check_tower_adapters(j, no)) return why;
   if (!j.batch.images.none) return {};
+  if (j.model.vision.held > 0) return {};  // block/tower_limits.hpp
   if ((trained_modules(j, -1).bits & tower.bits) != 0)
     return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);
   if (j.sharding.fully_sharded() && !rooted) return no("headroom: a tower that never runs is not modelled beside weights that are sharded by this version; sharding.stage", j.sharding.stage);

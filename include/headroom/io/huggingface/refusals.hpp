@@ -66,11 +66,11 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     complain(c.at(key) + " describes " + what + ", which model_type " + quoted_word(type) +
              " does not have here. Give the model as a shape object, or take the key away if the model is without it");
   };
-  if (m.vision.kind == vision_kind::none)
+  if (m.vision.kind == vision_kind::none && m.vision.held == 0)
     for (const auto& f : seen_keys)
       if (says(c, f.key)) refuse(f.key, f.what);
   for (const auto& f : foreign_keys)
-    if (says(c, f.key) && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state") && !(m.mla.index_keys > 0 && std::string_view{f.key} == "index_topk") && !(m.norm_power && std::string_view{f.key} == "num_kv_shared_layers")) refuse(f.key, f.what);
+    if (says(c, f.key) && !(m.vision.held > 0 && std::string_view{f.key} == "audio_config") && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state") && !(m.mla.index_keys > 0 && std::string_view{f.key} == "index_topk") && !(m.norm_power && std::string_view{f.key} == "num_kv_shared_layers")) refuse(f.key, f.what);
   if (!m.sparse())
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");

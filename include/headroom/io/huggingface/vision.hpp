@@ -80,13 +80,51 @@ inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
   return m;
 }
 
+/// Parameters of Gemma4VisionModel, whatever its matrices are clamped to.
+inline std::int64_t gemma4_tower_parameters(const config& c) {
+  c.ignore({"attention_bias", "standardize", "global_head_dim", "max_position_embeddings", "layer_types", "use_clipped_linears", "pooling_kernel_size", "default_output_length", "hidden_activation"});
+  const auto h = c.size({"hidden_size"}, 768), patch = c.number({"patch_size"}, 16, 1, 1024), width = c.size({"head_dim"}, 64);
+  const auto heads = checked::add(c.count({"num_attention_heads"}, 12), c.count({"num_key_value_heads"}, 12));
+  const auto layer = checked::add(checked::mul(h, checked::add(checked::mul(2, heads, width), checked::mul(3, c.size({"intermediate_size"}, 3072)))), checked::mul(2, width) + 4 * h);
+  const auto front = checked::mul(h, checked::add(3 * patch * patch, checked::mul(2, c.size({"position_embedding_size"}, 10240))));
+  return checked::add(front, checked::mul(c.count({"num_hidden_layers"}, 16), layer));
+}
+
+/// … of Gemma4AudioModel: two convolutions of 3 × 3, each with a norm, whose result is a quarter as high; in a layer five square matrices of attention (one of
+/// relative places), two MLPs four times as wide, a convolution between matrices of twice the width and of one, and norms.
+inline std::int64_t gemma4_audio_parameters(const config& c, std::int64_t out) {
+  c.ignore({"residual_weight", "attention_chunk_size", "attention_context_left", "attention_context_right", "attention_logit_cap", "attention_invalid_logits_value", "use_clipped_linears", "gradient_clipping",
+            "max_position_embeddings"});
+  const auto h = c.size({"hidden_size"}, 1024), heads = c.count({"num_attention_heads"}, 8);
+  if (h % heads != 0) complain(c.at("num_attention_heads") + " must divide hidden_size, " + std::to_string(h) + ", found " + std::to_string(heads));
+  std::int64_t channels[2]{128, 32};
+  if (const json* list = c.find({"subsampling_conv_channels"}); list != nullptr) {
+    if (!list->is_array() || list->size() != 2) complain(c.at("subsampling_conv_channels") + " must be a list of two, found " + shown(*list));
+    for (std::size_t i = 0; i < 2; ++i) channels[i] = config::whole((*list)[i], c.at("subsampling_conv_channels"), 1, config::most);
+  }
+  const auto front = checked::add(checked::mul(9, channels[0]), checked::mul(9, channels[0], channels[1]));
+  const auto into = checked::mul(channels[0] / 4, channels[1], h);
+  const auto layer = checked::add(checked::mul(5 + 16 + 3, h, h), checked::add(h / heads, checked::mul(h, checked::add(c.count({"conv_kernel_size"}, 5), 9))));
+  const auto all = checked::add(checked::add(front, into), checked::add(channels[0] + channels[1], checked::mul(c.count({"num_hidden_layers"}, 12), layer)));
+  return checked::add(all, checked::mul(out, h + 1));
+}
+
 /// Gemma4ForConditionalGeneration without a tower that hears: Gemma 4's text behind a tower of the same layers. Where no batch.images say how large an
 /// image is, it fills the tokens that the processor gives it at most (Gemma4ImageProcessor.max_soft_tokens).
 inline shape read_gemma4(const config& c) {
-  if (c.has("audio_config")) complain(c.at("audio_config") + " describes a tower that hears, which is counted alone for gemma4; accepted is null");
   shape m = read_text_config(c.child("text_config"), "gemma4_text", "gemma4_text");
   tie_around_text(c, m, true);
   c.ignore({"audio_soft_tokens_per_image", "boa_token_id", "eoa_token_id", "max_position_embeddings"});
+  if (c.has("audio_config")) {  // E2B, E4B: both towers, and a matrix behind each (Gemma4MultimodalEmbedder); what runs in them is not known here
+    c.ignore({"vision_soft_tokens_per_image"});
+    const auto ear = c.child("audio_config");
+    const auto heard = ear.size({"output_proj_dims"}, 1536);
+    m.vision.held = checked::add(gemma4_audio_parameters(ear, heard), checked::mul(heard, m.hidden));
+    if (!c.has("vision_config")) return m;
+    const auto sight = c.child("vision_config");
+    m.vision.held = checked::add(m.vision.held, checked::add(gemma4_tower_parameters(sight), checked::mul(sight.size({"output_proj_dims", "hidden_size"}, 768), m.hidden)));
+    return m;
+  }
   const auto soft = c.count({"vision_soft_tokens_per_image"}, 280);
   if (!c.has("vision_config")) return m;
   const auto sight = c.child("vision_config");

@@ -125,6 +125,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("tokens", v.tokens);
   k.flag("newline", v.newline);
   k.whole("grid", v.grid, {}, 0, 64);
+  k.whole("held", v.held);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.
     if (const auto* r = k.take("resampler"); r != nullptr && r->is_object()) {

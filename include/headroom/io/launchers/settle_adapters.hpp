@@ -121,6 +121,8 @@ inline void settle_adapters(draft& d) {
   check_listed_targets(d);
   if (!d.names_everywhere || !d.has({"adapter"}) || d.place_of("adapter.targets").starts_with("--set")) return;
   const auto m = model_of(d);
+  if (m.vision.held > 0)
+    fail("headroom: " + d.names_everywhere->place + ": " + d.names_everywhere->word + " finds layers in this model's towers that see and hear, too, which is not modelled by this version: say with --set adapter.targets=[…] that the language model alone has adapters");
   if (m.vision.layers == 0) return;
   auto tower = tower_parts(m);
   if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, tower, d.names_everywhere->place);
