@@ -114,6 +114,19 @@ TEST_CASE("without keys and values each token takes all of its text again") {
   CHECK_FALSE(asked(j).cached);
 }
 
+TEST_CASE("how many samples are evaluated at once leaves a step's time as it is") {
+  for (const bool by_module : {false, true}) {
+    auto j = by_module ? by_trainer(grpo(4, method_code::trl)) : grpo(4, method_code::trl);
+    j.objective.reference = reference_way::copy;
+    const auto quiet = cost(j);
+    j.evaluation = {.batch = 64};
+    REQUIRE_FALSE(objection_to(j));
+    CHECK(cost(j).other_models.value == quiet.other_models.value);
+    CHECK(cost(j).generation.value == quiet.generation.value);
+    CHECK(cost(j).step.value == quiet.step.value);
+  }
+}
+
 TEST_CASE("TRL's GRPO scores its completions where an update learns from older ones, or beside vLLM's scores") {
   struct row { method_code code; bool vllm; std::int64_t accumulation, steps, iterations; bool scores; };
   using enum method_code;

@@ -25,9 +25,16 @@ constexpr double forward_alone(const settled_job& s, const Rates& rates_for, con
   return computed > gathered ? computed : gathered;
 }
 
+/// A job that evaluates nothing: steps take what they take, however many samples are evaluated at once.
+constexpr job without_evaluation(const job& j) {
+  job r = j;
+  r.evaluation = {};
+  return r;
+}
+
 template <class Rates, class Layers>
 [[gnu::noinline]] constexpr double other_seconds(const job& j, const model_role& role, const Rates& rates_for, const Layers& layers) {
-  const job standing = standing_of_other(j, role);
+  const job standing = standing_of_other(without_evaluation(j), role);
   return forward_alone(settle_checked(standing), rates_for, layers) * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
 }
 
@@ -36,7 +43,7 @@ template <class Rates, class Layers>
 [[gnu::noinline]] constexpr double own_scores(const job& j, const settled_job& s, const Rates& rates_for, const Layers& layers) {
   if (!scores_itself(j)) return 0;
   auto at_once = s;
-  at_once.layer.samples = scored_at_once(j);
+  at_once.layer.samples = scored_at_once(without_evaluation(j));
   at_once.layer.tokens = checked::ceil_div(checked::mul(at_once.layer.samples, at_once.layer.sequence), at_once.layer.context);
   return forward_alone(at_once, rates_for, layers) * sequences_of_step(j) / static_cast<double>(at_once.layer.samples);
 }
@@ -60,7 +67,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   const double all = sequences_of_step(j) * static_cast<double>(s.data);
   if (r.by_module()) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
-    const auto at_once = static_cast<double>(generated_at_once(j));
+    const auto at_once = static_cast<double>(generated_at_once(without_evaluation(j)));
     if (r.steps_per_generation > 0) g.sequences = g.prompts = static_cast<double>(checked::mul(j.batch.micro, r.steps_per_generation));
     g.at_once = at_once < g.sequences ? at_once : g.sequences;
     g.cached = !generates_uncached(j);
