@@ -87,6 +87,15 @@ TEST_CASE("a score beside a tied embedding trains by itself") {
   }
 }
 
+TEST_CASE("layers of the stack have no head") {
+  auto j = llama(false, {{.first_layer = 0, .last_layer = 0, .modules = {module::head}}});
+  j.framework = frameworks::hf_trainer;
+  j.hardware.gpu = gpus::h100_sxm_80gb;
+  CHECK(why(j).find("these modules lie outside it, so that nothing trains") != std::string::npos);
+  j.trainable = {{.first_layer = 0, .last_layer = 0, .modules = {module::head, module::q_proj}}};
+  CHECK(why(j).find("nothing trains") == std::string::npos);
+}
+
 TEST_CASE("Megatron says first that partly frozen models are not modelled there") {
   auto j = llama(true, {{.modules = {module::head}}});
   j.hardware.gpu = gpus::h100_sxm_80gb;

@@ -176,6 +176,9 @@ constexpr objection check_recipe(const job& j, const No& no) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer < 0 ? s.first_layer != 0 : s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers)
       return no("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
+    constexpr module_set outside{module::embedding, module::position, module::head, module::mtp, module::encoder, module::vision, module::projector};
+    if (s.last_layer >= 0 && !s.modules.empty() && (s.modules.bits & ~outside.bits) == 0)
+      return no("headroom: trainable.layers names layers of the stack, and these modules lie outside it, so that nothing trains: leave layers out, or name modules of a layer; last", s.last_layer);
   }
   // torch's named_parameters() lists a parameter once: programs that go by names find it as the embedding's, and train nothing for the head's.
   if (const auto named = named_modules(j, -1); j.framework.modules.eager() && !j.adapter.active() && named.has(module::head) && !named.has(module::embedding) && ties_head(j))
