@@ -51,8 +51,11 @@ TEST_CASE("TRL's PPO: the policy, a reference, and a reward and a value model of
   CHECK(ppo_of("--response_length 200 --local_rollout_forward_batch_size 4").rollout.batch == 4);
   CHECK(holds(ppo_refused("", {}), "no file says how long a prompt is"));
   CHECK(holds(ppo_refused("--num_mini_batches 2"), "num_mini_batches = 2 is not modelled"));
-  CHECK(holds(ppo_refused("--per_device_eval_batch_size 17"), "num_sample_generations 0 generates none"));
-  CHECK(ppo_refused("--per_device_eval_batch_size 17 --num_sample_generations 0") == "");
+  // Of each completion that is shown 53 tokens of 151,936 words in four bytes, twice, and keys and values of 24 layers in two.
+  const auto shown = ppo_of("--per_device_eval_batch_size 17");
+  CHECK(shown.evaluation == evaluation{.batch = 17});
+  CHECK(estimate(ppo_of("--per_device_eval_batch_size 33")).ranks[0][phase::generate] - estimate(shown).ranks[0][phase::generate] == bytes{16 * (2 * std::int64_t{53} * 151'936 * 4 + 565 * 24 * 2 * 2 * 64 * 2)});
+  CHECK(ppo_of("--per_device_eval_batch_size 17 --num_sample_generations 0").evaluation == evaluation{});
 }
 
 TEST_CASE("TRL's PPO trains what its default names, whatever model_name_or_path says") {

@@ -182,7 +182,7 @@ TEST_CASE("GRPO and RLOO: who generates, and how much") {
 }
 
 TEST_CASE("what changes memory and is not modelled is refused by name") {
-  for (const auto* more : {"--padding_free", "--sync_ref_model", "--use_weighting", "--activation_offloading", "--use_liger_kernel", "--rpo_alpha 1.0", "--reference_free", "--use_logits_to_keep", "--loss_type sft", "--ref_model_init_kwargs {}x"}) {
+  for (const auto* more : {"--sync_ref_model", "--use_weighting", "--activation_offloading", "--use_liger_kernel", "--rpo_alpha 1.0", "--reference_free", "--use_logits_to_keep", "--loss_type sft", "--ref_model_init_kwargs {}x"}) {
     CAPTURE(more);
     const auto why = refused(dpo + " " + more);
     CHECK_MESSAGE((holds(why, "is not modelled by this version") && holds(why, std::string{more}.substr(2, std::string_view{more}.find(' ') - 2))), why);
@@ -311,7 +311,7 @@ TEST_CASE("PRM: two classes of every token, loaded as transformers loads them") 
   CHECK(j.evaluation.use_cache == choice::no);  // of the model's configuration, where layers are checkpointed
   CHECK(said(prm + " --gradient_checkpointing false").evaluation.use_cache != choice::no);
   CHECK(said(prm + " --dtype float32").precision == j.precision);  // the script reads it and makes no use of it
-  CHECK(holds(refused(prm + " --attn_implementation flash_attention_2"), "which prm.py reads and hands to nobody"));
+  CHECK(holds(refused(prm + " --attn_implementation flash_attention_2"), "which this script reads and hands to nobody"));
   CHECK(holds(refused(prm + " --use_peft --lora_target_modules q_proj v_proj --lora_task_type TOKEN_CLS"), "lora_task_type = \"TOKEN_CLS\" is not modelled"));
   CHECK(said(prm + " --use_peft --lora_target_modules q_proj v_proj").adapter.rank == 16);
 }
@@ -353,12 +353,24 @@ TEST_CASE("TRL's own command starts accelerate") {
   CHECK(by_file.hardware.gpus() == 2);
   CHECK(job_of({yaml, {"run.sh", "trl dpo --config dpo.yaml\n"}}) == by_file);
   CHECK(holds(refusal_of({{"run.sh", "trl dpo --config dpo.yaml\n"}}), "names \"dpo.yaml\", which no file here is"));
+  // What stands beside it may need what it says: the file is asked for first.
+  CHECK(holds(refusal_of({{"run.sh", "trl dpo --config dpo.yaml --load_in_4bit true\n"}}), "names \"dpo.yaml\", which no file here is"));
+  // DPO's padding_free does nothing since 0.29.
+  const auto free = "python trl/scripts/dpo.py --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --per_device_train_batch_size 2 --padding_free true";
+  CHECK(job_of({{"run.sh", std::string{free} + "\n"}}, {"hardware.gpus_per_node=1", "environment.trl=1.0"}).objective.code == method_code::trl);
+  CHECK(holds(refusal_of({{"run.sh", std::string{free} + "\n"}}, {"hardware.gpus_per_node=1", "environment.trl=0.28"}), "padding_free = true is not modelled by this version (pairs side by side in one row)"));
 }
 
 TEST_CASE("example scripts that are SFT's for one model, and one whose name was turned around") {
   const auto oss = job_of({zero3, {"run.sh", "accelerate launch --config_file zero3.yaml examples/scripts/sft_gpt_oss.py --dtype bfloat16 --model_name_or_path openai/gpt-oss-20b --packing --attn_implementation kernels-community/vllm-flash-attn3 "
                                              "--dataset_num_proc 12 --dataset_name HuggingFaceH4/Multilingual-Thinking --max_length 4096 --per_device_train_batch_size 2 --loss_type nll\n"}});
   CHECK(oss.model == *models::find("gpt-oss-20b"));
+  // Stored in MXFP4: bf16 as it is loaded is an assumption, and bitsandbytes an end (transformers quantizers/quantizer_mxfp4.py).
+  const std::string stored = "python trl/scripts/sft.py --dtype bfloat16 --model_name_or_path openai/gpt-oss-20b --dataset_name x --max_length 1024 --loss_type nll --use_peft --lora_target_modules q_proj v_proj";
+  auto d = draft_of({{"run.sh", stored + "\n"}}, {"hardware.gpus_per_node=1"});
+  d.settled();
+  CHECK(std::any_of(d.assumed.begin(), d.assumed.end(), [](const std::string& a) { return holds(a, "openai/gpt-oss-20b is stored in MXFP4 and taken to be made bf16 as it is loaded"); }));
+  CHECK(holds(refusal_of({{"run.sh", stored + " --load_in_4bit\n"}}, {"hardware.gpus_per_node=1"}), "transformers ends where it is to be loaded by bitsandbytes"));
   CHECK(checked::mul(oss.batch.micro, oss.batch.sequence) == 8192);
   CHECK(oss.attention == attention::flash3);
   CHECK(oss.sharding.stage == 3);

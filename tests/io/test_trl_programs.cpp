@@ -127,13 +127,6 @@ TEST_CASE("scripts that are known and not modelled say what they are") {
   CHECK(holds(why("examples/scripts/rloo.py", ""), "a script whose hyper-parameters stand in its own code"));
 }
 
-TEST_CASE("RLOO up to 0.21 was another program, and its arguments say so") {
-  // huggingface/trl ffcb9f4ae (2025-02) docs/source/rloo_trainer.md.
-  const auto why = refusal_of({{"run.sh", "python examples/scripts/rloo/rloo.py --dataset_name trl-internal-testing/descriptiveness-sentiment-trl-style --dataset_train_split descriptiveness --learning_rate 3e-6 --per_device_train_batch_size 64 "
-                                          "--gradient_accumulation_steps 1 --total_episodes 10000 --model_name_or_path EleutherAI/pythia-14m --reward_model_path EleutherAI/pythia-14m --missing_eos_penalty 1.0\n"}});
-  CHECK_MESSAGE(holds(why, "reward_model_path ended with TRL 0.21, and TRL's RLOO is modelled as of 0.22"), why);
-}
-
 }  // namespace test_trl_programs
 
 #endif

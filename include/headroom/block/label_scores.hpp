@@ -23,6 +23,7 @@ constexpr tensor scores_at_once(program& p, const scene& s, tensor x) {
   const auto all = p.make(p.elements(x), p.width(x), row::logits), scores = p.make(s.tokens, p.width(x));
   p.step(x.bit(), all.bit(), {.saves = all.bit(), .forward_temporary = s.samples > 1 && s.scoring.shifts ? p.size(all) : bytes{0}, .temporaries = row::logits});
   p.step(all.bit(), scores.bit(), {.saves = all.bit()});
+  if (s.scoring.keeps_probabilities && p.needs_gradient(x)) p.hold_through_backward(all);
   return scores;
 }
 

@@ -45,6 +45,7 @@ struct method_loss {
   bool names_reference{};          ///< … those of the reference, too
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
   bool keeps_logits{};             ///< … and keeps naming them through the backward
+  bool keeps_probabilities{};      ///< … and log-probabilities of all words
   bool reads_completion{};         ///< of all logits the completion's are read, a slice
   bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
   bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
@@ -78,6 +79,7 @@ struct method_loss {
 /// OpenRLHF's GRPO and RLOO: openrlhf/models/actor.py forward, at temperature 1 and without entropies.
 /// TPO: TRL trl/experimental/tpo/tpo_trainer.py _compute_loss (since 1.7, c6d2f3ae3 of 2026-06-19).
 /// Nash-MD: TRL trl/experimental/nash_md/nash_md_trainer.py _compute_logprobs (sample by sample since 0.15, 09eefa73a of 2025-02-08).
+/// RLOO up to 0.21: TRL trl/trainer/rloo_trainer.py train (sample by sample since 0.15, 09eefa73a of 2025-02-08), trl/trainer/utils.py forward, which returns hidden states.
 /// PPO and online DPO: TRL trl/experimental/ppo/ppo_trainer.py train and trl/experimental/online_dpo/online_dpo_trainer.py _forward; OpenRLHF
 /// openrlhf/models/actor.py forward; DeepSpeed-Chat dschat/rlhf/ppo_trainer.py train_rlhf, gather_log_probs; LLaMA-Factory
 /// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
@@ -93,6 +95,9 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::nash_md) return {.scores = label_scores::by_sample, .names_logits = false, .reads_completion = true};
+  if (rolls_out_as_ppo(o))
+    return {.scores = o.code == method_code::trl_0_14 ? label_scores::whole : label_scores::by_sample, .divides = divided_by_temperature::in_place, .keeps_logits = true,
+            .keeps_probabilities = o.code == method_code::trl_0_14, .reads_completion = true, .keeps_hidden_states = true};
   if (o.kind == objective_kind::ppo) switch (o.code) {
       case method_code::verl: return {.scores = label_scores::in_kernel, .divides = divided_by_temperature::in_place, .shifts = false, .overwrites = true};
       case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
@@ -151,7 +156,7 @@ constexpr bool models_generating(const objective& o) {
     case objective_kind::online_dpo:
     case objective_kind::nash_md: return o.code == trl;
     case objective_kind::rloo:
-    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl || o.code == openrlhf || scores_returned_logits(o);
+    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || rolls_out_as_ppo(o) || o.code == ms_swift || o.code == verl || o.code == openrlhf || scores_returned_logits(o);
     default: return false;
   }
 }

@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo, nash_md, tpo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_11, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_21, trl_0_19, trl_0_14, ms_swift, ms_swift_3_11, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
@@ -124,6 +124,12 @@ constexpr bool scores_first(objective_kind k) { return generates(k) && k != obje
 /// Whose actor and critic are one module, of which one backward and one update are made (TRL's PolicyAndValueWrapper); elsewhere each has an
 /// engine of its own, and they train in turn.
 constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.code == method_code::trl || o.code == method_code::unset); }
+
+/// TRL's RLOO up to 0.21, a copy of its PPO without a critic (trl/trainer/rloo_trainer.py, 0.8 to 0.21); up to 0.14 scores were made of all samples at once.
+constexpr bool rolls_out_as_ppo(const objective& o) { return o.kind == objective_kind::rloo && (o.code == method_code::trl_0_21 || o.code == method_code::trl_0_14); }
+
+/// Whose generation keeps the scores of every word until they are read.
+constexpr bool keeps_generated_scores(const objective& o) { return rolls_out_as_ppo(o) || (o.kind == objective_kind::ppo && wraps_critic(o)); }
 
 /// TRL's, of any release.
 constexpr bool of_trl(method_code c) { return c >= method_code::trl && c <= method_code::trl_0_14; }

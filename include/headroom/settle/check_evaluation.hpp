@@ -35,7 +35,9 @@ constexpr objection check_evaluation(const job& j, const No& no) {
   if (const auto why = check_evaluated_positions(j, no)) return why;
   const auto kind = j.objective.kind;
   const auto code = j.objective.code;
-  if (j.rollout.given() && ((kind != objective_kind::grpo && kind != objective_kind::rloo && kind != objective_kind::distill) || code == method_code::verl)) return no("headroom: evaluation beside generated completions is modelled of TRL's and ms-swift's GRPO and RLOO, and of ms-swift's distillation, alone; leave evaluation out");
+  const bool shows = keeps_generated_scores(j.objective);
+  if (shows && e.batch <= checked::mul(j.batch.micro, j.batch.accumulation)) return no("headroom: completions that TRL's PPO, and RLOO up to 0.21, generate to show them take no more than a rollout's where they are no more, batch.micro × accumulation: leave evaluation out", e.batch);
+  if (j.rollout.given() && !shows && ((kind != objective_kind::grpo && kind != objective_kind::rloo && kind != objective_kind::distill) || code == method_code::verl)) return no("headroom: evaluation beside generated completions is modelled of TRL's and ms-swift's GRPO and RLOO, and of ms-swift's distillation, alone; leave evaluation out");
   if (j.rollout.given() && e != evaluation{.batch = e.batch, .loss_only = e.loss_only, .use_cache = e.use_cache}) return no("headroom: of an evaluation beside generated completions, how many at once is all that is modelled: of evaluation, batch");
   const bool keeps = !e.loss_only && j.objective.kind == objective_kind::sft;
   if (keeps && e.samples < 1) return no("headroom: evaluation.samples is required: the Trainer keeps the logits of all evaluated examples for compute_metrics; without it write evaluation.loss_only true");

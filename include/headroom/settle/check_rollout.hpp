@@ -136,6 +136,23 @@ constexpr objection check_generated_lengths(const job& j, const No& no) {
   return {};
 }
 
+/// How GRPO and RLOO draw completions. TRL's RLOO up to 0.21 draws rloo_k of each prompt on one GPU, for num_ppo_epochs updates.
+template <class No>
+constexpr objection check_drawn(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  const auto& o = j.objective;
+  const bool drawn = (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) && of_trl(o.code), old = rolls_out_as_ppo(o);
+  const bool together = drawn || (o.kind == objective_kind::grpo && o.code == method_code::ms_swift);  // swift/rlhf_trainers/grpo_trainer.py, _prepare_inputs
+  if (!together && (r.steps_per_generation != 0 || r.iterations != 0)) return no("headroom: rollout.steps_per_generation and iterations are for GRPO and RLOO of TRL, and GRPO of ms-swift; leave them out");
+  if (r.corrects != choice::unset && (!drawn || o.kind == objective_kind::rloo || r.by_module())) return no("headroom: rollout.corrects is for TRL's GRPO with vLLM; leave it out");
+  if (r.corrects != choice::unset && (o.code == method_code::trl_0_22 || o.code == method_code::trl_0_19)) return no("headroom: rollout.corrects came with TRL 0.23; leave it out, or objective.trainer must be \"trl-0.29\" or \"trl\"");
+  if (!old) return {};
+  if (r.steps_per_generation != 0) return no("headroom: rollout.steps_per_generation is of TRL's RLOO since 0.22; leave it out", r.steps_per_generation);
+  if (!r.by_module() || j.adapter.active() || o.reference != reference_way::copy) return no("headroom: TRL's RLOO up to 0.21 is modelled with a reference that is a copy, without adapters, and generates with the trained module: objective.reference must be \"copy\", rollout.engine \"trainer\"");
+  if (r.generations > 0 && checked::mul(j.batch.micro, j.batch.accumulation) % r.generations != 0) return no("headroom: rollout.generations must divide batch.micro × accumulation in TRL's RLOO up to 0.21 (rloo_k)", r.generations);
+  return {};
+}
+
 template <class No>
 constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
@@ -152,10 +169,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
   if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
-  const bool drawn = (j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo) && of_trl(j.objective.code);
-  const bool together = drawn || (j.objective.kind == objective_kind::grpo && j.objective.code == method_code::ms_swift);  // swift/rlhf_trainers/grpo_trainer.py, _prepare_inputs
-  if (!together && (r.steps_per_generation != 0 || r.iterations != 0)) return no("headroom: rollout.steps_per_generation and iterations are for GRPO and RLOO of TRL, and GRPO of ms-swift; leave them out");
-  if (r.corrects != choice::unset && (!drawn || j.objective.kind == objective_kind::rloo || r.by_module())) return no("headroom: rollout.corrects is for TRL's GRPO with vLLM; leave it out");
+  if (const auto why = check_drawn(j, no)) return why;
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);
 }

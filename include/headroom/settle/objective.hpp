@@ -47,12 +47,12 @@ constexpr void stand_as(job& r, const model_role& role) {
 /// the data's own answers.
 constexpr std::int64_t evaluated_at_once(const job& j) {
   const auto kind = j.objective.kind;
-  return (scores_first(kind) && kind != objective_kind::ppo) || (kind == objective_kind::distill && j.rollout.given() && !distils_by_trl(j.objective)) ? j.evaluation.batch : 0;
+  return (scores_first(kind) && kind != objective_kind::ppo && !rolls_out_as_ppo(j.objective)) || (kind == objective_kind::distill && j.rollout.given() && !distils_by_trl(j.objective)) ? j.evaluation.batch : 0;
 }
 
-/// Completions that are scored at once, without a graph. TRL's PPO generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
+/// Completions that are scored at once, without a graph. TRL's PPO, and RLOO up to 0.21, generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
 constexpr std::int64_t scored_at_once(const job& j) {
-  if (j.objective.kind == objective_kind::ppo && wraps_critic(j.objective)) {
+  if (keeps_generated_scores(j.objective)) {
     const auto all = checked::mul(j.batch.micro, j.batch.accumulation), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
     return all < most ? all : most;
   }
@@ -65,9 +65,13 @@ constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.bat
 
 /// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
 constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
-  if (j.objective.kind != objective_kind::ppo || !wraps_critic(j.objective)) return bytes{0};
+  if (!keeps_generated_scores(j.objective)) return bytes{0};
   return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
 }
+
+/// Completions of the evaluated set that TRL's PPO, and RLOO up to 0.21, generate and reward at once to show them, beside the last rollout's scores
+/// (ppo_trainer.py and rloo_trainer.py generate_completions).
+constexpr std::int64_t sampled_at_once(const job& j) { return keeps_generated_scores(j.objective) ? j.evaluation.batch : 0; }
 
 /// Whether the policy scores its completions before it trains on them. TRL's PPO has the scores of its generation; its GRPO does without where each
 /// update learns from its own completions (grpo_trainer.py _generate_and_score_completions: since 0.16, e5ae703d3 of 2025-02-20; cf5183db7 of
@@ -92,7 +96,7 @@ constexpr bool generates_uncached(const job& j) {
 /// Completions that the trained module generates side by side. TRL's GKD and Nash-MD generate before each micro-batch (gkd_trainer.py training_step), its GRPO and
 /// RLOO for as many as steps_per_generation (grpo_trainer.py _prepare_inputs).
 constexpr std::int64_t generated_at_once(const job& j) {
-  if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
+  if (j.objective.kind == objective_kind::ppo || rolls_out_as_ppo(j.objective)) return scored_at_once(j);
   if (distils_by_trl(j.objective) || j.objective.kind == objective_kind::nash_md) return j.batch.micro;
   const auto trained = j.rollout.steps_per_generation > 0 ? checked::mul(j.batch.micro, j.rollout.steps_per_generation) : trained_at_once(j);
   const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained, there = evaluated_at_once(j);
@@ -101,8 +105,9 @@ constexpr std::int64_t generated_at_once(const job& j) {
 
 /// … that a reward model reads at once: in TRL's GRPO and RLOO all that were generated (grpo_trainer.py _calculate_rewards).
 constexpr std::int64_t rewarded_at_once(const job& j) {
-  const bool groups = j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo;
-  return groups ? generated_at_once(j) : scored_at_once(j);
+  const bool groups = j.objective.kind == objective_kind::grpo || (j.objective.kind == objective_kind::rloo && !rolls_out_as_ppo(j.objective));
+  const auto here = scored_at_once(j), shown = sampled_at_once(j);
+  return groups ? generated_at_once(j) : here > shown ? here : shown;
 }
 
 /// The standing of a model that runs forward alone is a job, too: of its model, in which nothing trains. `role`: a teacher, a reward model, or none

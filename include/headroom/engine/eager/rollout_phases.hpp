@@ -129,12 +129,12 @@ constexpr scene generating(const settled_job& s, std::int64_t sequences, std::in
   return sc;
 }
 
-/// Generation by the trained module: ZeRO's third stage gathers the model whole beside its partitions, or as a forward does.
+/// Generation by the trained module of so many `sequences` at once, of `completions` in all: ZeRO's third stage gathers the model whole beside its partitions, or as a
+/// forward does.
 template <class Layers>
-constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays, const Layers& layers) {
+constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays, std::int64_t sequences, std::int64_t completions, const Layers& layers) {
   const auto& j = *s.source;
   const auto& r = j.rollout;
-  const auto sequences = generated_at_once(j);
   const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters, widths_of_generation(s));
   const auto length = checked::add(r.prompt, r.completion);
   const auto sc = generating(s, sequences, generates_uncached(j) ? length : r.prompt);
@@ -170,7 +170,7 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   t.look_beside(phase::generate, -1, model + moment(row::gathered_parameters, walked.copies) + all_keys + moment(row::temporaries, made.growing) + logits);
   t.look_beside(phase::generate, -1, model + at_head + all_keys + logits);
   // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.
-  const auto all = kept_scores(j, s.model.vocab, trained_at_once(j)), here = kept_scores(j, s.model.vocab, sequences);
+  const auto all = kept_scores(j, s.model.vocab, completions), here = kept_scores(j, s.model.vocab, sequences);
   if (all == bytes{0}) return;
   t.look_beside(phase::generate, -1, model + all_keys + moment(row::logits, all + here));
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
@@ -229,6 +229,10 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
     if (forward > bytes{0}) t.look_beside(p, -1, here + moment(row::other_models, forward) + moment(row::logits, logits * left));
   };
   beside(phase::reference, other->compared.forward, 1);
+  // Up to TRL 0.14 a copy of the slice that is read, and its log-probabilities, of all samples.
+  if (keeps_generated_scores(j.objective) && s.layer.scoring.scores == label_scores::whole)
+    t.look_beside(phase::reference, -1, here + moment(row::other_models, other->compared.forward) + moment(row::logits, 2 * kept_scores(j, s.model.vocab, scored_at_once(j))));
+  if (const auto shown = kept_scores(j, s.model.vocab, sampled_at_once(j)); shown > bytes{0} && other->reward.forward > bytes{0}) t.look_beside(phase::reward, -1, here + moment(row::other_models, other->reward.forward) + moment(row::logits, shown));
   beside(phase::reward, other->reward.forward, 2);
   beside(phase::value, other->critic.forward, 2);
 }
@@ -261,7 +265,11 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
   if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);
   if (s.source->objective.kind == objective_kind::nash_md) look_at_mixture(t, s, *other, stays);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
-  if (r.by_module()) return look_at_own_generation(t, s, st, stays, layers);
+  if (r.by_module()) {
+    look_at_own_generation(t, s, st, stays, generated_at_once(*s.source), trained_at_once(*s.source), layers);
+    if (const auto shown = sampled_at_once(*s.source); shown > 0) look_at_own_generation(t, s, st, stays, shown, shown, layers);
+    return;
+  }
   // verl's detached workers send each parameter from a second tensor of its size (one_step_off_policy/fsdp_workers.py sync_rollout_weights).
   if (!r.shares_gpus() && s.source->objective.code == method_code::verl) t.look_beside(phase::sync, -1, stays + moment(row::gathered_parameters, 2 * (sync_sizes_of(s.model, list).tensor * s.precision.parameters.density())));
   if (!r.shares_gpus()) return;

@@ -44,6 +44,7 @@ class trainer_arguments {
     if (tiles) internvl.model();
     const bool packed = !p_->base.packed.empty() && v_.on(p_->base.packed);  // the shape is that of what was packed
     d_->trained_name = model;
+    if (p_->name.starts_with("trl-")) stored_in_mxfp4(model, v_.place(called));
     if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
     batch();
     if (tiles) internvl.batch(), internvl.checkpoints(), internvl.trains();
@@ -60,7 +61,7 @@ class trainer_arguments {
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
     if (p_->name == "llava") llava.trains();
-    if (const auto* kernel = v_.take("attn_implementation"); kernel != nullptr && p_->name == "trl-prm") d_->unmodelled_key("attn_implementation", *kernel, v_.place("attn_implementation"), "which prm.py reads and hands to nobody");
+    if (const auto* kernel = v_.take("attn_implementation"); kernel != nullptr && (p_->name == "trl-prm" || p_->method == "rloo-0.21")) d_->unmodelled_key("attn_implementation", *kernel, v_.place("attn_implementation"), "which this script reads and hands to nobody");
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
     if (!swift_ || !swift.updates()) trainer_updates{*d_, v_, *p_}.read();
     trainer_memory{*d_, v_, *p_}.read();
@@ -122,6 +123,16 @@ class trainer_arguments {
       d_->notes.push_back(v_.place(key) + ": samples come in groups sorted by length; how long they are is for batch.lengths to say (--set batch.lengths.mean=…)");
     }
     if (p_->name.starts_with("trl-") && v_.take("pad_to_multiple_of") != nullptr) d_->say({"batch", "lengths", "pad_to_multiple"}, v_.number("pad_to_multiple_of", 1), v_.place("pad_to_multiple_of"));
+  }
+  /// OpenAI stores gpt-oss in MXFP4. transformers makes it bf16 where Mxfp4Config says so (examples/scripts/sft_gpt_oss.py) or Triton and the package kernels are not
+  /// there to multiply it as it is, in which form it does not train (quantizers/quantizer_mxfp4.py validate_environment, is_trainable; 2026-07).
+  void stored_in_mxfp4(const std::string& model, const std::string& place) {
+    if (!model.starts_with("openai/gpt-oss")) return;
+    for (const auto* key : {"load_in_4bit", "load_in_8bit"})
+      if (v_.on(key)) fail("headroom: " + v_.place(key) + ": " + model + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 (unsloth/gpt-oss-20b-BF16)");
+    const std::string what = model + " is stored in MXFP4 and taken to be made bf16 as it is loaded: by Mxfp4Config(dequantize=True), or because the package kernels is not installed, with which transformers does not train it";
+    d_->notes.push_back(place + ": " + what);
+    d_->assumed.push_back(what);
   }
   /// TRL's loss runs chunk by chunk, head and all, since 1.7 (trl/trainer/sft_config.py, 2026-06), and adapters of a quantised base are made bf16
   /// since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, torch_dtype before 1.0: they tell the age of a file.

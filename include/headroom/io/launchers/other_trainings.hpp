@@ -19,7 +19,7 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
     {"opd_training.py", "distillation on what the model generates"},
     // huggingface/trl f2cd57710 examples/scripts: each in a file of its name.
-    {"examples/scripts/rloo.py|examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py|examples/scripts/rloo/rloo.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
+    {"examples/scripts/rloo.py|examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
     {"xpo.py", "TRL's XPO, where two models generate for each prompt and both completions' graphs wait for one backward", ", which is not modelled by this version; online DPO and Nash-MD are"},

@@ -124,15 +124,17 @@ class started_program {
     std::vector<shell_word> files;
     auto all = arguments_of(words, &files);
     if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, place);
+    bool configured = false;
     for (const auto& f : files) {
       if (f.known() && !configures(f)) fail("headroom: " + at(f.line) + ": " + in_quotes(f.shown()) + " is no argument of " + std::string{p.name} + "'s, which begin with two dashes: take it out");
-      if (configures(f)) named(file_kind::trainer, {"", {f}, f.line});
+      if (configures(f)) named(file_kind::trainer, {"", {f}, f.line}), configured = true;
     }
     std::erase_if(all, [&](const argument& a) {
       if (a.name != "config") return false;
       named(file_kind::trainer, a);
-      return true;
+      return configured = true;
     });
+    if (configured && !d_->trainer && p.name.starts_with("trl-")) return;  // it is asked for: without it the other arguments may say what they do not mean
     if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
   }
   /// LLaMA-Factory's FILE key=value … (src/llamafactory/hparams/parser.py, read_args).

@@ -53,7 +53,7 @@ class trainer_evaluation {
     for (const std::string_view key : {"eval_on_start", "evaluate_during_training"})
       if (v_->on(key) && when.empty()) when = key;
     const bool after = v_->on("do_eval");
-    if (p_->method == "ppo") return {};  // its loop never asks
+    if (p_->method == "ppo" || p_->method == "rloo-0.21") return {};  // their loops never ask
     if (swift_ && v_->word_now("rlhf_type") == "ppo") {
       split(when, never);
       return {};

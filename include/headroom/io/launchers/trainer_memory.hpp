@@ -49,7 +49,7 @@ class trainer_memory {
   }
   void checkpointing() {
     const auto* asked = v_->take("gradient_checkpointing");
-    if (p_->method == "ppo") return never(asked);
+    if (p_->method == "ppo" || p_->method == "rloo-0.21") return never(asked);
     const bool off = v_->on("disable_gradient_checkpointing");
     bool on = asked != nullptr ? truth(*asked, "gradient_checkpointing") : p_->recompute == checkpoints::yes;
     // swift/trainers/mixin.py, _fix_gradient_checkpointing
@@ -69,7 +69,7 @@ class trainer_memory {
   }
   /// TRL's PPOTrainer has a loop of its own, and never asks a model to checkpoint (trl/experimental/ppo/ppo_trainer.py, __init__ and train).
   void never(const json_value* asked) {
-    if (asked != nullptr && truth(*asked, "gradient_checkpointing")) d_->notes.push_back(v_->place("gradient_checkpointing") + ": gradient_checkpointing has no effect: TRL's PPOTrainer never switches it on");
+    if (asked != nullptr && truth(*asked, "gradient_checkpointing")) d_->notes.push_back(v_->place("gradient_checkpointing") + ": gradient_checkpointing has no effect: TRL's PPOTrainer, and its RLOOTrainer up to 0.21, never switch it on");
     re_entrant();
     d_->replace("recompute", "none", v_->place("gradient_checkpointing"));
   }

@@ -116,6 +116,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py|online_dpo_vlm.py", "online-dpo", trl_scored_passed),
     trl_program("trl-nash-md", "examples/scripts/nash_md.py|nash_md.py", "nash-md", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|trl.scripts.grpo|open_r1/grpo.py|examples/scripts/gspo.py|grpo.py|gspo.py|grpo_vlm.py|gspo_vlm.py", "grpo", trl_online_passed),
+    // RLOO up to 0.21 (v0.21.0 examples/scripts/rloo/rloo.py, rloo_tldr.py): ModelConfig's formats and adapters are read, and nobody is told of them.
+    {.name = "trl-rloo-0.21", .scripts = "examples/scripts/rloo/rloo.py|examples/scripts/rloo/rloo_tldr.py", .model = "sft_model_path", .model_default = "EleutherAI/pythia-160m", .loads = "fp32", .passed = trl_scored_passed, .also = trl_passed, .method = "rloo-0.21"},
     trl_program("trl-rloo", "trl/scripts/rloo.py|trl.scripts.rloo|rloo.py|rloo_tldr.py|rloo_vlm.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
     {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype",

@@ -13,9 +13,13 @@ class trl_defaults {
 
   /// Throws job_error where no release has all of the arguments. `own`: those that are the script's.
   trl_defaults(draft& d, const named_values& v, std::string_view method, std::string_view own = {})
-      : d_(&d), v_(&v), releases_(trl_releases_with(method, [&](std::string_view key) { return v.has(key) && !v.all().find(key)->is_null() && !among_words(own, key); })) {
+      : d_(&d), v_(&v), releases_(trl_releases_with(method == "rloo-0.21" ? "rloo" : method, [&](std::string_view key) { return v.has(key) && !v.all().find(key)->is_null() && !among_words(own, key); })) {
     auto& r = releases_;
     if (method == "sft" && !v.has("loss_type")) r.high = std::min(r.high, 106);  // the loss of older releases stands there (import_trainer.hpp)
+    if (method == "rloo-0.21") {
+      if (r.low > 21) fail("headroom: " + v.place(r.by_low) + ": " + std::string{r.by_low} + " came with TRL " + trl_release_text(r.low) + ", and this script ended with " + trl_release_text(21));
+      r.high = std::min(r.high, 21);
+    }
     if (r.low > r.high)
       fail("headroom: " + v.place(r.by_low) + ": no release of TRL has both " + std::string{r.by_low} + ", which came with " + trl_release_text(r.low) + ", and " + std::string{r.by_high} + ", which ended with " + trl_release_text(r.high));
   }

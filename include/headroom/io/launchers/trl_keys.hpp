@@ -67,6 +67,7 @@ inline constexpr auto trl_scored_passed = std::to_array<passed_key>({
     {"vllm_server_timeout", "*"}, {"vllm_structured_outputs_regex", "*"}, {"whiten_rewards", "*"}, {"generation_kwargs", "*"}, {"cache_implementation", "*"},
     {"model_adapter_name", ""}, {"model_init_kwargs", ""}, {"model_name_or_path", "*"}, {"ref_adapter_name", ""}, {"sft_model_path", "*"}, {"vllm_model_impl", "vllm"},
     {"use_transformers_paged", "*"}, {"use_transformers_continuous_batching", "*"}, {"steps_per_generation", "*"}, {"generation_batch_size", "*"},
+    {"normalize_advantage", "*"}, {"normalize_reward", "*"}, {"reward_clip_range", "*"}, {"token_level_kl", "*"},
 });
 // clang-format on
 

@@ -19,6 +19,7 @@ class trl_method {
   void read() {
     dropout();
     if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
+    if (kind_ == "rloo-0.21") return trl_ppo{*d_, *v_}.without_critic(defaults_);
     if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo" || kind_ == "nash-md") return trl_generation{*d_, *v_, kind_, defaults_}.read();
     if (kind_ == "simpo") return simpo();
     if (kind_ == "distill") answers();
@@ -91,6 +92,9 @@ class trl_method {
     if (kind_ == "tpo")  // the answer that is best stands in a reference's place: trl/experimental/tpo/tpo_config.py has no such argument (f2cd57710 of 2026-07-24)
       for (const auto* key : {"precompute_ref_log_probs", "force_use_ref_model"})
         if (v_->has(key)) fail("headroom: " + v_->place(key) + ": " + key + " is no argument of TRL's TPOConfig, and the program stops there: take it out");
+    // trl/trainer/dpo_trainer.py __init__: "temporarily unavailable after a refactor" (e3b7897c8 of 2026-02-19).
+    if (kind_ == "dpo" && v_->on("padding_free"))
+      defaults_.since(29, "padding_free has no effect on TRL's DPO since 0.29 (2026-02), which pads all the same, and laid pairs into one row before", [](draft& d, const std::string& place) { d.unmodelled_key("padding_free", true, place, "pairs side by side in one row"); }, nullptr);
     if (v_->on("precompute_ref_log_probs")) objective_["reference"] = "precomputed";
     if (v_->on("force_use_ref_model")) objective_["reference"] = "copy";
   }

@@ -193,10 +193,11 @@ inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind
                                                                                         {"gspo", objective_kind::grpo},
                                                                                         {"dapo", objective_kind::grpo}}};
 template <>
-inline constexpr auto names_of<method_code> = std::array<named<method_code>, 20>{{{"trl", method_code::trl},
+inline constexpr auto names_of<method_code> = std::array<named<method_code>, 21>{{{"trl", method_code::trl},
                                                                                   {"trl-0.29", method_code::trl_0_29},
                                                                                   {"trl-0.28", method_code::trl_0_28},
                                                                                   {"trl-0.22", method_code::trl_0_22},
+                                                                                  {"trl-0.21", method_code::trl_0_21},
                                                                                   {"trl-0.19", method_code::trl_0_19},
                                                                                   {"trl-0.14", method_code::trl_0_14},
                                                                                   {"ms-swift", method_code::ms_swift},
