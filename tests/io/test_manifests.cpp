@@ -151,6 +151,7 @@ TEST_CASE("other kinds of workload") {
   CHECK(holds(refusal_of({{"w.yaml", two}}), "the command must tell how many of its 2 machines train together"));
   CHECK(on(two, {"hardware.nodes=2"}) == shape{2, 8});
   CHECK(on("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec: {trainer: {numNodes: 3, command: " + command + ", resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}}\n") == shape{3, 8});
+  CHECK(on("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec: {podTemplateOverrides: [], trainer: {numNodes: 3, command: " + command + ", resourcesPerNode: {limits: {nvidia.com/gpu: 8}}}}\n") == shape{3, 8});
   CHECK(on("apiVersion: sagemaker.amazonaws.com/v1\nkind: HyperPodPyTorchJob\nspec:\n  nprocPerNode: \"8\"\n  replicaSpecs: [{name: pods, replicas: 2, template: {spec: " + pod + "}}]\n", {"hardware.nodes=2"}) == shape{2, 8});
   CHECK(on("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  plugins: {pytorch: []}\n  tasks: [{name: master, replicas: 1, template: {spec: " + pod + "}}, {name: worker, replicas: 3, template: {spec: " + pod + "}}]\n") == shape{4, 8});
   CHECK(on("apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nspec: {replicatedJobs: [{name: w, replicas: 1, template: {spec: {parallelism: 2, template: {spec: " + pod + "}}}}]}\n", {"hardware.nodes=2"}) == shape{2, 8});
