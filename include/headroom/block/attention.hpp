@@ -42,7 +42,7 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   auto qkv = multiply(p, s, x, {.in = m.hidden, .out = q_out + 2 * kv_out, .bias = m.attention_bias,
                                 .trains = trained.has(module::q_proj), .quantised = s.quantised.has(module::q_proj)});
-  if (s.side->fused_qkv && s.adapts(module::q_proj))
+  if (s.joins_qkv(m) && s.adapts(module::q_proj))
     qkv = adapt(p, s, x, qkv, m.hidden, q_out + 2 * kv_out);
   else if (s.side->active())
     qkv = adapt_fused_qkv(p, s, x, qkv);

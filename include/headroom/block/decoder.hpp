@@ -39,8 +39,7 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   const auto inner = m.position == position_kind::relative ? s.drops.hidden : probability{};
   if (m.mlp == mlp_kind::gated && fuses(s, fused_kernel::adapted_mlp, {module::gate_proj, module::up_proj, module::down_proj})) return adapted_feed_forward(p, s, x, width);
   if (m.mlp == mlp_kind::gated) {
-    const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, width, m.mlp_bias);
-    const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
+    const auto [gate, up] = project_gate_up(p, s, trained, module::gate_proj, module::up_proj, x, width, m.mlp_bias);
     auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
     if (m.sub_norms) product = norm(p, s, product, width, trained.has(module::norm));
     return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);

@@ -45,14 +45,12 @@ struct mlp_modules {
 };
 constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, const mlp_modules& of, tensor x, std::int64_t width, bool bias) {
   const auto& m = *s.model;
-  const auto up = [&] { return linear(p, s, trained, of.up, x, m.hidden, width, bias); };
   tensor inner{};
   if (m.mlp == mlp_kind::gated) {
-    const auto gate = linear(p, s, trained, of.gate, x, m.hidden, width, bias);
-    const auto wide = up();
-    inner = multiply(p, activate(p, s, gate, m.activation), wide);
+    const auto [gate, up] = project_gate_up(p, s, trained, of.gate, of.up, x, width, bias);
+    inner = multiply(p, activate(p, s, gate, m.activation), up);
   } else {
-    inner = activate(p, s, up(), m.activation);
+    inner = activate(p, s, linear(p, s, trained, of.up, x, m.hidden, width, bias), m.activation);
   }
   return linear(p, s, trained, of.down, inner, width, m.hidden, bias);
 }

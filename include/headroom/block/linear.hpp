@@ -155,4 +155,21 @@ constexpr tensor linear(program& p, const scene& s, const module_set& trained, m
   return s.adapts(role) ? adapt(p, s, x, y, in, out) : y;
 }
 
+/// gate and up: the results of two linear layers, or the halves of one's (models/phi3/modeling_phi3.py Phi3MLP: chunk, whose backward concatenates).
+struct gate_and_up {
+  tensor gate{}, up{};
+};
+constexpr gate_and_up project_gate_up(program& p, const scene& s, const module_set& trained, module gate, module up, tensor x, std::int64_t width, bool bias) {
+  const auto h = s.model->hidden;
+  if (!s.joins_gate_up(*s.model)) {
+    const auto first = linear(p, s, trained, gate, x, h, width, bias);
+    return {first, linear(p, s, trained, up, x, h, width, bias)};
+  }
+  const auto both = linear(p, s, trained, gate, x, h, 2 * width, bias);
+  const auto half = p.elements(both) / 2;
+  const auto first = p.view(both, half), second = p.view(both, half);
+  p.step(both.bit(), first | second);
+  return {first, second};
+}
+
 }  // namespace headroom::ops

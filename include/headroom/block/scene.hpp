@@ -101,6 +101,10 @@ struct scene {
   /// Whether a weight is cast for its multiplication.
   [[nodiscard]] constexpr bool casts(bool trains) const { return casts_weights && (trains || !narrow_frozen); }
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
+  /// Whether the layers are transformers' own, so that what a model joins is one linear layer with one adapter (PEFT).
+  [[nodiscard]] constexpr bool runs_joined() const { return habits->attention.qkv == qkv_projection::separate && !habits->adapters.by_target; }
+  [[nodiscard]] constexpr bool joins_qkv(const shape& m) const { return m.fused_qkv && (side->fused_qkv || runs_joined()); }
+  [[nodiscard]] constexpr bool joins_gate_up(const shape& m) const { return m.fused_gate_up && runs_joined(); }
 };
 
 }  // namespace headroom

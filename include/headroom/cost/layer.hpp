@@ -44,7 +44,7 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const double copies = static_cast<double>(w.per_layer) / static_cast<double>(w.expert ? l.expert : 1);
     const double tokens = w.expert ? routed_pairs(l) / copies : static_cast<double>(w.split == split_axis::none ? l.stream_tokens() : l.tokens);
     add_linear(t, c, tokens, rows, columns, copies, trains, l.quantised.has(w.role), rate);
-    if (l.adapts(w.role)) [[unlikely]] add_adapter(t, c, tokens, rows, columns, copies);
+    if (const auto beside = l.adapts(w.role) ? adapted_rows(*c.job, w) : 0; beside > 0) [[unlikely]] add_adapter(t, c, tokens, rows * static_cast<double>(beside) / static_cast<double>(w.rows), columns, copies);
   }
 }
 

@@ -252,6 +252,7 @@ struct adapter_profile {
   bool in_fp32{};                    ///< adapters are made in torch's default format, fp32, whatever the base and the job are in
   adapter_functions functions{};     ///< of fused_kernel::adapted_qkv and its like
   bool parallel{};                   ///< they are divided as the layers beside them are, q, k and v or gate and up one adapter (ms-swift over Megatron)
+  bool by_target{};                  ///< layers of its own, whose q, k and v, gate and up each have an adapter, whatever transformers joins
   /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
   input_gradient embeddings_need_gradient{};

@@ -18,6 +18,7 @@ inline constexpr profile torchtune_202401{
     .attention = {.expands_kv = kv_expansion::always, .packs_documents = true},
     .rotary = {.style = rope_style::pairs_stacked, .tables = rope_tables::cached_whole},
     .loss = {.style = loss_style::chunked_in_loss, .chunks = 0},
+    .adapters = {.by_target = true},
     .quantised = {.dequantises = dequantisation::through_indices, .leaves_tied_head = true},
     .checkpointing = {.all_or_none = true},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::fsdp1, sharding_kind::fsdp2), .no_others = true, .wraps_adapters = true, .wraps_on_gpu = true},

@@ -97,8 +97,9 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
     for (const auto& w : list) {
       if (!w.layers.has(layer)) continue;
       for (std::int64_t i = 0; i < w.per_layer; ++i) (w.role == module::norm ? norms : unit).push_back(size_of(w));
-      if (!w.linear || w.vector() || !s.layer.adapts(w.role)) continue;
-      for (const auto elements : {checked::mul(j.adapter.rank, w.columns), checked::mul(w.rows, j.adapter.rank)}) {
+      const auto rows = w.linear && !w.vector() && s.layer.adapts(w.role) ? adapted_rows(s, w) : 0;
+      if (rows == 0) continue;
+      for (const auto elements : {checked::mul(j.adapter.rank, w.columns), checked::mul(rows, j.adapter.rank)}) {
         const bytes matrix{checked::mul(elements, s.layer.adapter_width)};
         if (!j.framework.sharding.wraps_adapters) {
           unit.push_back(matrix);

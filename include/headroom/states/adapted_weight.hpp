@@ -6,11 +6,11 @@
 
 namespace headroom::detail {
 
-/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q. Megatron's gate
-/// and up projections are one layer, too (mlp.py linear_fc1), counted with the gate; the gate of a shared expert is no layer.
+/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q, and so gate and up,
+/// counted with the gate (peft tuners/lora/layer.py: of a linear layer one A and one B). Megatron's are one layer (mlp.py linear_fc1); the gate of a shared expert is none.
 constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
   const bool joins = s.source->framework.adapters.parallel;
-  const bool joins_qkv = joins || (s.source->adapter.fused_qkv && s.model.fused_qkv);
+  const bool joins_qkv = joins || s.layer.joins_qkv(s.model), joins_gate_up = joins || s.layer.joins_gate_up(s.model);
   if (joins && w.rows == 1) return 0;
   switch (w.role) {
     case module::q_proj: return joins_qkv ? checked::add(w.rows, 2 * s.model.kv_width()) : w.rows;
@@ -18,10 +18,10 @@ constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
     case module::v_proj: return joins_qkv ? 0 : w.rows;
     case module::gate_proj:
     case module::experts_gate:
-    case module::shared_gate: return joins ? 2 * w.rows : w.rows;
+    case module::shared_gate: return joins_gate_up && w.rows > 1 ? 2 * w.rows : w.rows;
     case module::up_proj:
     case module::experts_up:
-    case module::shared_up: return joins && s.model.mlp == mlp_kind::gated ? 0 : w.rows;
+    case module::shared_up: return joins_gate_up && s.model.mlp == mlp_kind::gated ? 0 : w.rows;
     default: return w.rows;
   }
 }

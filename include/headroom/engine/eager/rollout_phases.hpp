@@ -85,7 +85,7 @@ constexpr sync_kind sync_of(const job& j) {
 constexpr bytes merged_adapter(const settled_job& s, const inventory& list) {
   parameters most{0};
   for (const auto& w : list)
-    if (w.linear && !w.vector() && s.layer.adapts(w.role)) most = max(most, parameters{w.elements()});
+    if (w.linear && !w.vector() && s.layer.adapts(w.role)) most = max(most, parameters{checked::mul(adapted_rows(s, w), w.columns)});
   return 2 * share(most, s.layer.adapter_width);
 }
 

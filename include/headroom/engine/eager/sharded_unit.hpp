@@ -41,11 +41,12 @@ struct unit_sizes {
     const bool trains = !packed && !w.frozen && trained_modules(j, layer).has(w.role);
     const bool scaled = packed && j.framework.quantised.divides_statistics;
     add(u, w.rows, w.columns, w.per_layer, trains, bits, scaled ? s.layer.base.metadata(w.rows, w.columns) : bytes{0});
-    if (!linear || !s.layer.adapts(w.role)) return;
+    const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0;
+    if (rows == 0) return;
     const auto width = s.layer.adapter_width * 8;
     add(u, j.adapter.rank, w.columns, 1, true, width);
-    add(u, w.rows, j.adapter.rank, 1, true, width);
-    if (j.adapter.kind == adapter_kind::dora) add(u, w.rows, 1, 1, true, width);
+    add(u, rows, j.adapter.rank, 1, true, width);
+    if (j.adapter.kind == adapter_kind::dora) add(u, rows, 1, 1, true, width);
   }
   /// So many of rows × columns, gathered in elements of `bits`, with scales beside each.
   constexpr void add(sharded_unit<Tensors>& u, std::int64_t rows, std::int64_t columns, std::int64_t copies, bool trains, std::int64_t bits, bytes scales = bytes{0}) const {

@@ -85,7 +85,7 @@ inline void finish_granite_shared(const config& c, shape& m) {  // GraniteMoeSha
   read_local_experts(c, m, 8, 2, false);
   m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
   m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
-  m.experts.parameters = true;  // GraniteMoeSharedParallelExperts
+  m.experts.parameters = m.fused_gate_up = true;  // GraniteMoeSharedParallelExperts, GraniteMoeSharedMLP.input_linear
 }
 
 inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one shared MLP as wide as a routed expert

@@ -1,0 +1,66 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Parameters of adapters against what PEFT printed of the same (PeftModel.print_trainable_parameters), in logs that others published. Each row's
+// "all params" less its "trainable params" is the model's own count, which is how the model is known.
+#include <headroom/estimate.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include "../both.hpp"
+
+#include <string>
+
+namespace test_adapter_counts {
+
+using namespace headroom;
+
+namespace {
+
+struct printed {
+  const char* model;
+  int rank;
+  const char* targets;
+  std::int64_t trainable;
+  std::int64_t all;  ///< 0: of packed weights
+};
+
+// Found 2026-11 by their text in public repositories and issues; what adapts is said beside each log.
+constexpr printed logs[] = {
+    {"phi-3-mini", 16, R"(["qkv_proj", "o_proj", "gate_up_proj", "down_proj"])", 25'165'824, 3'846'245'376},  // a README of a docstring generator
+    {"gpt2", 8, R"(["c_attn"])", 294'912, 124'734'720},                                                       // a PEFT lesson, c_attn
+    {"gpt2", 128, R"(["c_attn", "c_proj", "c_fc"])", 18'874'368, 143'314'176},                                // notes on ranks: attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj
+    {"falcon-7b", 32, R"(["query_key_value"])", 9'437'184, 0},                                                // a guide to LoRA; its log counts one norm more
+    {"chatglm3-6b", 8, R"(["query_key_value"])", 1'949'696, 6'245'533'696},                                   // ChatGLM3's lessons, nine repositories
+    {"qwen-7b", 8, R"("all-linear")", 17'891'328, 7'739'215'872},                                             // c_attn, c_proj, w1, w2
+    {"mistral-7b", 64, R"(["q_proj", "k_proj", "v_proj", "o_proj"])", 54'525'952, 7'296'258'048},
+    {"mistral-7b-v0.3", 8, R"("all-linear")", 20'971'520, 7'268'995'072},
+    {"llama-2-7b", 16, R"("all-linear")", 39'976'960, 6'778'392'576},
+    {"llama-3.1-8b", 16, R"("all-linear")", 41'943'040, 8'072'204'288},
+    {"qwen2.5-7b", 8, R"("all-linear")", 20'185'088, 7'635'801'600},  // datawhalechina/self-llm
+    {"qwen2.5-14b", 16, R"(["q_proj", "k_proj", "v_proj", "o_proj"])", 25'165'824, 14'795'199'488},
+    {"qwen3-14b", 16, R"(["q_proj", "k_proj", "v_proj", "o_proj"])", 20'971'520, 14'789'278'720},
+    {"qwen3-14b", 16, R"("all-linear")", 64'225'280, 14'832'532'480},
+    {"mixtral-8x7b", 16, R"(["all-linear", "router"])", 242'225'152, 0},  // huggingface/peft issue 1594 of 2024-03: every linear layer, gate among them, of 2 bits
+};
+
+job of(const printed& p, const std::string& kind = "lora") {
+  const auto text = R"({"model": ")" + std::string{p.model} + R"(", "hardware": {"gpu": "h200-sxm-141gb", "gpus_per_node": 1}, "framework": {"name": "hf-trainer", "version": "2025-06"}, "batch": {"micro": 1, "sequence": 512},
+    "adapter": {"kind": ")" + kind + R"(", "rank": )" + std::to_string(p.rank) + R"(, "targets": )" + p.targets + "}}";
+  return io::read_job(io::parse_json(text, "job"));
+}
+
+}  // namespace
+
+TEST_CASE("adapters have as many parameters as PEFT printed of them") {
+  for (const auto& p : logs) {
+    INFO(p.model << ", rank " << p.rank << ", " << p.targets);
+    const auto s = states(of(p));
+    CHECK(s.trained.count() == p.trainable);
+    if (p.all > 0) CHECK(s.total.count() + s.trained.count() == p.all);
+  }
+}
+
+TEST_CASE("DoRA adds a magnitude to each output feature of the one layer") {
+  // Phi-3-mini: qkv_proj has 9216 output features, o_proj 3072, gate_up_proj 16384, down_proj 3072, in 32 layers.
+  CHECK(states(of(logs[0], "dora")).trained.count() == 25'165'824 + 32 * (9216 + 3072 + 16384 + 3072));
+}
+
+}  // namespace test_adapter_counts
