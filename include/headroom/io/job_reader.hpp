@@ -8,6 +8,7 @@
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
+#include <headroom/io/job/older_words.hpp>
 #include <headroom/io/job/quantised_model.hpp>
 #include <headroom/io/job/rollout.hpp>
 
@@ -21,8 +22,10 @@ struct job_reading {
 
 namespace detail {
 
-inline job job_from(const json_value& value, const job_reading& how) {
+inline job job_from(const json_value& given, const job_reading& how) {
   check_labels(how.layers);
+  const auto translated = in_words_of_today(given);
+  const json_value& value = translated ? *translated : given;
   job j;
   key_reader k{value, ""};
   if (!value.contains("model"))

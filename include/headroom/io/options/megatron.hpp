@@ -142,6 +142,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const auto impl = word("cross-entropy-fusion-impl");
   if (on("cross-entropy-loss-fusion")) {
     f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
+    // Both fusions divide the vocabulary, too (core/fusions/fused_cross_entropy.py fused_vocab_parallel_cross_entropy).
+    if (j.loss.kind == loss_kind::vocab_parallel) j.loss.kind = loss_kind::fused;
     merge.set(j.loss.kind, loss_kind::fused, "loss", "kind", k.at("cross-entropy-loss-fusion"));
     const auto& weights = (j.precision.set() ? j.precision : f.precision).parameters;
     if (!merge.given("loss", "logits")) j.loss.logits = impl != "te" ? formats::fp32 : weights.bits == 8 ? formats::bf16 : weights;
