@@ -67,6 +67,26 @@ TEST_CASE("a release and a date") {
   CHECK(hf("transformers + TRL + FlashAttention-2, 2024-12") == frameworks::hf_trainer_202410);
 }
 
+// Days of the tags of modelscope/ms-swift and huggingface/trl: v3.9.0 of 2025-10-14, v3.7.0 of 2025-08-07, v0.9.2 of 2024-06-05, v0.24.0 of 2025-10-16.
+TEST_CASE("a release of a trainer over transformers stands for its day where no date is said") {
+  const auto day = [](const char* text) { return hf(text); };
+  CHECK(io::date_of_trainer("ms-swift 3.9") == 202510);
+  CHECK(io::date_of_trainer("ms-swift 3.10.dev") == 202510);
+  CHECK(io::date_of_trainer("ms-swift 3.8.0.dev0") == 202508);
+  CHECK(io::date_of_trainer("LLaMA-Factory 0.9.5.dev0, TRL 0.24, torch 2.8") == 202510);
+  CHECK(io::date_of_trainer("TRL 0.9.5.dev0") == 202406);
+  CHECK(io::date_of_trainer("TRL 0.7-0.9, alignment-handbook") == 202406);
+  for (const auto* none : {"TRL", "ms-swift", "ms-swift 9.9", "ms-swift 3.x", "my-ms-swift 3.8", "TRL 0.100"}) CHECK(io::date_of_trainer(none) == 0);
+  CHECK(day("ms-swift 3.10.dev") == *frameworks::find("hf-trainer", 202510));
+  CHECK(day("TRL 0.9") == *frameworks::find("hf-trainer", 202406));
+  CHECK(day("TRL 0.9") != frameworks::hf_trainer);
+  CHECK_FALSE(of("deepspeed", "ms-swift 3.8.dev").undated);
+  // A date that is said, or a release of transformers, is nearer than the trainer's.
+  CHECK(day("TRL 0.9, 2025-01") == *frameworks::find("hf-trainer", 202501));
+  CHECK(day("TRL 0.9, transformers 4.48") == *frameworks::find("hf-trainer", 202501));
+  CHECK(of("megatron", "TRL 0.9").undated);
+}
+
 // What is neither is the newest, and the report begins with that; other frameworks' releases are not transformers'.
 TEST_CASE("a version that tells nothing of its date") {
   for (const auto* text : {"TRL", "4.4x", "verl 0.3-0.4, vLLM 0.8.2/0.8.3", "main", "0.16.4", "torch 2.8", "transformers main", "transformers 4."}) {

@@ -2,7 +2,7 @@
 // The frameworks that a job file may name, a row each: versions that are said in words, and who reads and writes its options.
 #pragma once
 
-#include <headroom/io/job/transformers_releases.hpp>
+#include <headroom/io/job/trainer_releases.hpp>
 #include <headroom/io/options/deepspeed.hpp>
 #include <headroom/io/options/gpt_neox.hpp>
 #include <headroom/io/options/llm_c.hpp>
@@ -26,7 +26,7 @@ struct framework_row {
   /// The options that a job states; null: it has none here. What they say has to agree with the neutral keys.
   void (*read_options)(job&, const json_value* options, const option_merger&){};
   json_value (*write)(const profile&){framework_to_json};
-  bool over_transformers{};  ///< a version may be a release of transformers
+  bool over_transformers{};  ///< a version may be a release of transformers, or of a trainer over it
 };
 
 namespace detail {
@@ -102,6 +102,7 @@ inline named_framework read_framework_named(const std::string& label, std::strin
   const auto* row = row_of_framework(label);
   const auto release = release_date(row, version);
   auto date = release > 0 ? release : version_date(version);
+  if (date == 0 && row != nullptr && row->over_transformers) date = date_of_trainer(version);
   if (row != nullptr)
     for (const auto& s : row->said) {
       if (s.text.empty() || version.find(s.text) == std::string_view::npos) continue;
