@@ -147,6 +147,14 @@ TEST_CASE("a frozen tower multiplies in a forward alone, and a frozen projector 
   CHECK(seen(j) == doctest::Approx(tower + joint).epsilon(1e-9));
   j.adapter.modules_to_save = {module::projector};
   CHECK(seen(j) == doctest::Approx(tower + 3 * joint).epsilon(1e-9));
+  // Adapters in the tower, whichever of its matrices they are beside: a gradient comes by all of its layers and the projector, and by no weights.
+  j.adapter.modules_to_save = {};
+  j.adapter.targets = {module::q_proj, module::v_proj, module::vision};
+  constexpr double come_by = layers * (2 * s * (4 * h * h + 2 * h * 4096) + 3 * 2 * s * s * h) + 576.0 * (3 * 14 * 14) * h + 2 * joint;
+  for (const auto& named : {module_set{}, module_set{module::q_proj}, module_set{module::o_proj}, module_set{module::up_proj, module::down_proj}}) {
+    j.adapter.vision_targets = named;
+    CHECK(seen(j) == doctest::Approx(come_by).epsilon(1e-9));
+  }
   auto full = trainer(models::llava_1_5_7b, 1, 1024);
   full.hardware.gpu = gpus::b300_sxm_288gb;
   blind = full;
