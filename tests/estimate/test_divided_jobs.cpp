@@ -69,6 +69,7 @@ class divided_jobs {
         j.recompute = headroom::recompute::full;
         j.recompute.method = static_cast<recompute_method>(dice_.pick({0, 1, 2}));
         if (j.recompute.method != recompute_method::unset) j.recompute.layers = dice_.pick({0, 1, 2});
+        if (j.model.mtp_layers > 0 && j.recompute.method == recompute_method::uniform) j.recompute.layers = 1;  // else Megatron-LM stops
         break;
       case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(dice_.pick({1, 2, 8, 16, 31, 127}))}; break;
       default: break;

@@ -136,7 +136,10 @@ card turn(const job& j, const rank_report& rank) {
     c.put("offload_fsdp_model_to_cpu", -shards);
     wake("weights", weights);
     c.put("full_tensor", width * z.widest);
-    if (r.sync_bucket_mib != 0) c.put("bucket", (2048LL << 20) + 2 * z.widest);
+    if (r.engine == engine_kind::sglang)
+      c.put("bucket", 2 * std::max<long64>(r.sync_bucket_mib == 0 ? 0 : 2048LL << 20, width * z.widest));  // clones as they are, while the engine reads the bucket before (sglang_rollout/utils.py get_named_tensor_buckets)
+    else if (r.sync_bucket_mib != 0)
+      c.put("bucket", (2048LL << 20) + 2 * z.widest);
     c.drop("full_tensor"), c.drop("bucket"), c.drop("state_dict"), c.drop("offload_fsdp_model_to_cpu");
   } else {
     if (leaves) c.there["looks into the buffers again"] = -2 * trained / (whole ? 1 : n);  // ms-swift, since the update

@@ -75,12 +75,13 @@ class with_adapters {
  private:
   static constexpr std::int64_t root = -1;
   [[nodiscard]] std::int64_t base(std::int64_t u) const { return u == root ? outside(m_.elements) : sum(m_.elements.layer); }
-  /// The frozen weights in bf16, the adapters as they are.
-  [[nodiscard]] std::int64_t whole(std::int64_t u) const { return 2 * base(u) + (u == root ? 0 : 4 * beside_); }
+  /// The frozen weights and the adapters, which FSDP2 casts alike (MixedPrecisionPolicy.param_dtype), in bf16.
+  [[nodiscard]] std::int64_t elements_of(std::int64_t u) const { return base(u) + (u == root ? 0 : beside_); }
+  [[nodiscard]] std::int64_t whole(std::int64_t u) const { return 2 * elements_of(u); }
 
   void arrive(std::int64_t u) {
     if (!fsdp_ || m_.held.has("arriving")) return;
-    m_.held.make("cast shard", row::gathered_parameters, 2 * base(u) / ranks_);
+    m_.held.make("cast shard", row::gathered_parameters, 2 * elements_of(u) / ranks_);
     m_.make("arriving", row::gathered_parameters, whole(u));
     m_.free("cast shard");
   }
