@@ -262,6 +262,17 @@ TEST_CASE("a section is an object, on a command line, too") {
   CHECK(of("policy.sequence_packing=null").empty());
 }
 
+TEST_CASE("a line of heirs has an end") {
+  const auto heirs = [](int n) {
+    std::vector<imported::text> all{{"a0.yaml", one_policy}};
+    for (int i = 1; i < n; ++i) all.push_back({"a" + std::to_string(i) + ".yaml", "defaults: a" + std::to_string(i - 1) + ".yaml\n"});
+    return all;
+  };
+  CHECK(refusal_of(heirs(64)) == refusal_of(heirs(2)));
+  CHECK(holds(refusal_of(heirs(65)), "a1.yaml:1: more than 64 configurations inherit from each other, one from the next"));
+  CHECK(holds(refusal_of(heirs(3000)), ".yaml:1: more than 64 configurations inherit"));
+}
+
 TEST_CASE("what must be given leaves what is inherited") {
   const auto j = job_of({{"base.yaml", one_policy}, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ???\n  megatron_cfg: ???\n"}});
   CHECK(j.batch.micro == 2);

@@ -7,6 +7,8 @@
 #include <headroom/io/launchers/nested_values.hpp>
 
 #include <cmath>
+#include <functional>
+#include <map>
 
 namespace headroom::io::detail {
 
@@ -42,15 +44,22 @@ inline std::size_t copied(const json_value& v) {
 /// Files, each found by its name, and the one that none of the others inherits from.
 class nemo_files {
  public:
-  explicit nemo_files(const std::vector<document>& all) : all_(&all) {}
+  explicit nemo_files(const std::vector<document>& all) : all_(&all) {
+    for (const auto& one : all) {
+      called_.emplace(one.source, &one);
+      for (const auto& path : parents(one)) {
+        auto& heir = heirs_of_[std::string{file_part(path)}];
+        heir = heir == nullptr || heir == &one ? &one : several();
+      }
+    }
+  }
 
   /// All of it as one document.
-  /// Errors: job_error for a file that is named and not given, for two that are run, and for a circle.
+  /// Errors: job_error for a file that is named and not given, for two that are run, for a circle, and for too long a line of heirs.
   [[nodiscard]] document joined() const {
     const document* run = nullptr;
     for (const auto& one : *all_) {
-      const bool inherited = std::any_of(all_->begin(), all_->end(), [&](const document& other) { return &other != &one && names(other, one.source); });
-      if (inherited) continue;
+      if (const auto heir = heirs_of_.find(one.source); heir != heirs_of_.end() && heir->second != &one) continue;
       if (run != nullptr) fail("headroom: " + run->source + " and " + one.source + " are both configurations of NeMo-RL's, of which a job has one: give the one that is run, and those that it inherits from");
       run = &one;
     }
@@ -73,9 +82,10 @@ class nemo_files {
     }
     return paths;
   }
-  static bool names(const document& who, std::string_view source) {
-    const auto all = parents(who);
-    return std::any_of(all.begin(), all.end(), [&](const std::string& path) { return file_part(path) == source; });
+  /// Stands for more than one document.
+  static const document* several() {
+    static const document none{};
+    return &none;
   }
 
   /// `heirs`: the files that inherit from this one, the one that is run first.
@@ -88,9 +98,10 @@ class nemo_files {
       fail("headroom: " + one.place("defaults") + ": these configurations of NeMo-RL's inherit from each other in a circle: " + way);
     }
     for (const auto& path : parents(one)) {
-      const auto found = std::find_if(all_->begin(), all_->end(), [&](const document& other) { return other.source == file_part(path); });
-      if (found == all_->end()) fail("headroom: " + one.place("defaults") + ": names " + in_quotes(path) + ", which no file here is: give it, too");
-      add(whole, *found, heirs);
+      if (heirs.size() == static_cast<std::size_t>(deepest_nesting)) fail("headroom: " + one.place("defaults") + ": more than " + std::to_string(deepest_nesting) + " configurations inherit from each other, one from the next");
+      const auto found = called_.find(file_part(path));
+      if (found == called_.end()) fail("headroom: " + one.place("defaults") + ": names " + in_quotes(path) + ", which no file here is: give it, too");
+      add(whole, *found->second, heirs);
     }
     heirs.pop_back();
     whole.spend(copied(one.root));
@@ -111,6 +122,8 @@ class nemo_files {
   }
 
   const std::vector<document>* all_;
+  std::map<std::string, const document*, std::less<>> called_{};    ///< files by their names, of two alike the first
+  std::map<std::string, const document*, std::less<>> heirs_of_{};  ///< what names a file of that name, or several()
 };
 
 /// ${section.key}, ${.sibling}, and add, mul, div and max of such. What cannot be told (an environment's variable) stays as it is written, and is
