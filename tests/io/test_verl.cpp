@@ -152,6 +152,12 @@ TEST_CASE("PPO with a critic, by verl's own script") {
 TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "is of verl's Megatron workers, which"));
   CHECK(said("--config-name=ppo_trainer --config-path=config") == said());
+  CHECK(said("--config-name ppo_trainer --config-path config") == said());
+  // Hydra takes a key out for ~KEY, and stops at a word that is no override.
+  CHECK(holds(refused("~trainer.n_gpus_per_node"), "run.sh:1: \"~trainer.n_gpus_per_node\" takes a key out of the configuration, which is not read"));
+  CHECK(holds(refused("~trainer.n_gpus_per_node=8"), "\"~trainer.n_gpus_per_node=8\" takes a key out"));
+  CHECK(said("~trainer.logger") == said());
+  CHECK(holds(refused("actor_rollout_ref.rollout.n 4"), "run.sh:1: \"actor_rollout_ref.rollout.n\" is no KEY=VALUE"));
   CHECK(said("+actor_rollout_ref.model.override_config.max_position_embeddings=32768") == said());  // angles alone (verl/workers/config/model.py)
   CHECK(holds(refused("+actor_rollout_ref.model.override_config.max_position_embeddings=32768 actor_rollout_ref.model.path=openai-community/gpt2"), "override_config.max_position_embeddings"));
   CHECK(said("actor_rollout_ref.model.exclude_modules=.*visual.*") == said());

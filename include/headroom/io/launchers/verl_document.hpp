@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace headroom::io::detail {
 
@@ -80,15 +81,24 @@ inline void say_verl_config(std::span<const shell_word> words, std::span<const d
   say_verl_file(*file, into);
 }
 
-/// KEY=VALUE, with + or ++ before what a configuration does not have, over `from`.
-/// Errors: job_error for a value that the script leaves open, of a key that may decide something.
+/// KEY=VALUE, with + or ++ before what a configuration does not have, over `from`. Hydra takes a key out of its configuration for ~KEY
+/// (hydra/_internal/config_loader_impl.py _apply_overrides_to_config), and stops at a word that is neither.
+/// Errors: job_error for such words, and for a value that the script leaves open, of a key that may decide something.
 template <class Matters>
 document verl_overrides_of(std::span<const shell_word> words, const std::string& source, document from, const Matters& matters) {
+  bool names_option = false;  // the word before: --config-name, whose value this one may be
   for (const auto& w : words) {
     std::string_view text = w.text;
+    const bool option = text.starts_with('-'), value_of_option = std::exchange(names_option, option && text.find('=') == std::string_view::npos);
+    if (text.starts_with('~')) {
+      const auto taken = text.substr(1, text.find('=') - 1);
+      if (!matters(taken)) continue;
+      fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(text) + " takes a key out of the configuration, which is not read by this version: say what the key is to be");
+    }
     while (text.starts_with('+')) text.remove_prefix(1);
     const auto equals = text.find('=');
-    if (text.starts_with("-") || equals == std::string_view::npos) continue;
+    if (equals == std::string_view::npos && !option && !value_of_option && w.known() && !text.empty()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(text) + " is no KEY=VALUE");
+    if (option || equals == std::string_view::npos) continue;
     const std::string key{text.substr(0, equals)};
     const shell_word said{std::string{text.substr(equals + 1)}, w.line};
     if (matters(key) && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
