@@ -103,8 +103,10 @@ struct scene {
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
   /// Whether the layers are transformers' own, so that what a model joins is one linear layer with one adapter (PEFT).
   [[nodiscard]] constexpr bool runs_joined() const { return habits->attention.qkv == qkv_projection::separate && !habits->adapters.by_target; }
-  [[nodiscard]] constexpr bool joins_qkv(const shape& m) const { return m.fused_qkv && (side->fused_qkv || runs_joined()); }
-  [[nodiscard]] constexpr bool joins_gate_up(const shape& m) const { return m.fused_gate_up && runs_joined(); }
+  [[nodiscard]] constexpr bool joins_qkv(const shape& m) const {
+    return m.fused_qkv && (side->fused_qkv || (runs_joined() && adapts(module::q_proj) && adapts(module::k_proj) && adapts(module::v_proj)));
+  }
+  [[nodiscard]] constexpr bool joins_gate_up(const shape& m) const { return m.fused_gate_up && runs_joined() && adapts(module::gate_proj) == adapts(module::up_proj) && adapts(module::shared_gate) == adapts(module::shared_up); }
 };
 
 }  // namespace headroom

@@ -100,14 +100,16 @@ inline constexpr std::array<module_name, 43> usual_modules{{
 struct model_parts {
   bool sparse{};  ///< it has experts
   bool recurs{};  ///< … recurrent mixers, whose projections are in_proj and out_proj
+  bool joins_gate_up{};  ///< the MLP's first layer makes gate and up
   std::int64_t layers{};
-  constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()), layers(m.layers) {}
+  constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()), joins_gate_up(m.fused_gate_up), layers(m.layers) {}
 };
 
 /// Of a set of modules, those that the model has.
 constexpr module_set in_model(module_set set, const model_parts& has) {
   constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down,
                                   module::shared_gate,  module::shared_up,  module::shared_down};
+  if (set == module_set{module::up_proj} && has.joins_gate_up) return {module::gate_proj, module::up_proj};  // ChatGLM's dense_h_to_4h
   if (!has.sparse) set.bits &= ~of_experts.bits;
   if (set == module_set{module::o_proj, module::mixer_out}) return has.recurs ? module_set{module::mixer_out} : module_set{module::o_proj};
   return set;
