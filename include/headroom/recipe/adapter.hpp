@@ -33,7 +33,7 @@ struct module_set {
 };
 static_assert(module_count <= 32);
 
-/// Every linear layer but the head: what PEFT's "all-linear" means.
+/// Every linear layer but the head: what PEFT's "all-linear" means, but for routers, which most models had as linear layers before transformers 5: they are named beside it.
 inline constexpr module_set all_linear{module::q_proj,       module::k_proj,     module::v_proj,       module::o_proj,    module::mla_down,
                                        module::gate_proj,    module::up_proj,    module::down_proj,    module::experts_gate, module::experts_up,
                                        module::experts_down, module::shared_gate, module::shared_up,   module::shared_down,  module::mixer_in,     module::mixer_out,

@@ -21,6 +21,18 @@ inline json_value linear_among(const module_set& named, const shape& m) {
   return modules_to_json(has, m);
 }
 
+/// "All linear layers" have the router among them where it is one: Mixtral's, Qwen's and their kin's `gate` before transformers 5 (models/mixtral/
+/// modeling_mixtral.py 4.57 MixtralSparseMoeBlock: nn.Linear; a parameter since MixtralTopKRouter), Granite's and DBRX' in every release; DeepSeek's is a parameter.
+inline void tell_of_routers(draft& d, const shape& m, const profile& framework) {
+  const auto& targets = *d.find({"adapter", "targets"});
+  const bool all = targets.is_string() || std::find(targets.begin(), targets.end(), "all-linear") != targets.end();
+  const auto style = headroom::style_of(m);
+  const bool linear = (style == expert_style::gathered || style == expert_style::repeated) && !m.experts.plain_router && (m.experts.parameters || !framework.experts.joins_gate());
+  if (!all || !linear || framework.modules.kind != layer_modules::eager || read_modules(targets, "adapter.targets", m, true).has(module::router)) return;
+  const auto place = d.place_of("adapter.targets").empty() ? d.place_of("adapter") : d.place_of("adapter.targets");
+  d.notes.push_back(place + ": adapters beside routers, which are linear layers in this release of transformers, are left out: --set 'adapter.targets=[\"all-linear\", \"router\"]' counts them");
+}
+
 /// PEFT finds no experts that are parameters, and bitsandbytes leaves them as they are; gpt-oss' own checkpoints are in MXFP4, and transformers ends where
 /// bitsandbytes is to load those (quantizers/auto.py merge_quantization_configs).
 inline void settle_experts(draft& d) {
@@ -29,6 +41,7 @@ inline void settle_experts(draft& d) {
   const auto m = model_of(d);
   const auto framework = read_framework(*d.find({"framework"}), "framework").chosen;
   const bool since_5 = framework.experts.joins_gate();
+  if (m.sparse()) tell_of_routers(d, m, framework);
   if (!m.sparse() || (!since_5 && !(always_joined(m) && framework.modules.kind == layer_modules::eager && framework.experts.gemm == expert_gemm::one_by_one))) return;
   const auto place = d.place_of("adapter.targets");
   if (targets->is_array() && std::find(targets->begin(), targets->end(), "all-linear") == targets->end() && m.experts.shared_gate) return;  // gate_proj is that of a shared expert, too
