@@ -5,7 +5,9 @@
 #include <headroom/io/job_reader.hpp>
 
 #include "../both.hpp"
+#include "imported.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace test_adapter_counts {
@@ -58,9 +60,41 @@ TEST_CASE("adapters have as many parameters as PEFT printed of them") {
   }
 }
 
+TEST_CASE("ChatGLM's first layer of the MLP makes gate and up") {
+  // modeling_chatglm.py of THUDM/chatglm3-6b: query_key_value 4096 to 4608, dense 4096 to 4096, dense_h_to_4h 4096 to 27392, dense_4h_to_h 13696 to 4096, in 28 layers.
+  constexpr std::int64_t ends = (4096 + 4608) + (4096 + 4096) + (4096 + 27392) + (13696 + 4096);
+  CHECK(states(of({"chatglm3-6b", 8, R"(["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"])", 0, 0})).trained.count() == 8 * 28 * ends);
+  CHECK(states(of({"chatglm3-6b", 8, R"("all-linear")", 0, 0})).trained.count() == 8 * 28 * ends);
+  CHECK(states(of({"chatglm3-6b", 8, R"(["dense_h_to_4h"])", 0, 0})).trained.count() == 8 * 28 * (4096 + 27392));
+}
+
 TEST_CASE("DoRA adds a magnitude to each output feature of the one layer") {
   // Phi-3-mini: qkv_proj has 9216 output features, o_proj 3072, gate_up_proj 16384, down_proj 3072, in 32 layers.
   CHECK(states(of(logs[0], "dora")).trained.count() == 25'165'824 + 32 * (9216 + 3072 + 16384 + 3072));
+}
+
+TEST_CASE("a launch that names no layer has the same adapters, and says where routers are left out") {
+  const std::string one = "hardware.gpus_per_node=1";
+  const auto trl = [](const std::string& model) { return std::vector<imported::text>{{"run.sh", "trl sft --model_name_or_path " + model + " --use_peft --lora_target_modules all-linear --max_length 512 --lora_r 16 --dataset_name x\n"}}; };
+  CHECK(states(imported::job_of(trl("microsoft/Phi-3-mini-4k-instruct"), {one})).trained.count() == 25'165'824);
+  const auto tells = [&](std::vector<std::string> set) {
+    set.push_back(one);
+    auto d = imported::draft_of(trl("mistralai/Mixtral-8x7B-v0.1"), set);
+    d.settled();
+    return std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n.find("adapters beside routers") != std::string::npos; });
+  };
+  CHECK(tells({"environment.transformers=4.57"}));
+  CHECK_FALSE(tells({"environment.transformers=5.2"}));
+  CHECK_FALSE(tells({"environment.transformers=4.57", R"(adapter.targets=["all-linear", "router"])"}));
+}
+
+TEST_CASE("names of layers that a model joins in one are passed over, as PEFT does") {
+  const auto trl = [](const std::string& names) { return std::vector<imported::text>{{"run.sh", "trl sft --model_name_or_path microsoft/Phi-3-mini-4k-instruct --use_peft --lora_target_modules " + names + " --max_length 512 --lora_r 16 --dataset_name x\n"}}; };
+  const std::vector<std::string> one{"hardware.gpus_per_node=1"};
+  // Left are o_proj, 3072 to 3072, and down_proj, 8192 to 3072, in 32 layers.
+  CHECK(states(imported::job_of(trl("q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), one)).trained.count() == 16 * 32 * (6144 + 11264));
+  CHECK(states(imported::job_of(trl("qkv_proj o_proj gate_up_proj down_proj"), one)).trained.count() == 25'165'824);
+  CHECK(imported::refusal_of(trl("q_proj v_proj"), one).find("no layer of this model is called q_proj, v_proj") != std::string::npos);
 }
 
 }  // namespace test_adapter_counts

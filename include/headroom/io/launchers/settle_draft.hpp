@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/settle_evaluation.hpp>
 #include <headroom/io/launchers/settle_experts.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
+#include <headroom/io/launchers/settle_joined_names.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
 #include <headroom/io/launchers/settle_releases.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
@@ -203,6 +204,7 @@ inline job draft::settled() {
   detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
   detail::settle_adapters(*this);
+  detail::settle_joined_names(*this);
   detail::settle_experts(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);

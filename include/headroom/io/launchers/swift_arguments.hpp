@@ -247,7 +247,7 @@ class swift_arguments {
     if (!parts.language) all |= language;
     if (!parts.tower) all |= module_set{module::vision};
     if (!parts.projector) all |= module_set{module::projector};
-    return modules_to_json(all, m);
+    return d_->own_targets = modules_to_json(all, m);
   }
   /// Since transformers 5 the matrices of experts are one parameter, and routers are modules of their own: no linear layers, which find_all_linears
   /// looks for by the name of their class (swift/utils/transformers_utils.py). Before it that is so in some families and not in others.
@@ -265,7 +265,8 @@ class swift_arguments {
     if (!sees()) fail("headroom: " + v_->place(called) + ": " + called + " lora_llm needs a model that sees");
     if (!base.empty() || v_->word_now("deepspeed").empty()) d_->unmodelled_key(called, "lora_llm", v_->place(called), "read are launches with --deepspeed and without quantisation");
     const auto m = model();
-    json_value a = {{"kind", "lora"}, {"rank", v_->number("lora_rank", 8)}, {"targets", modules_to_json(m.sparse() ? linear_beside_experts(v_->place(called)) : all_linear, m)}, {"format", "fp32"}};
+    d_->own_targets = modules_to_json(m.sparse() ? linear_beside_experts(v_->place(called)) : all_linear, m);
+    json_value a = {{"kind", "lora"}, {"rank", v_->number("lora_rank", 8)}, {"targets", d_->own_targets}, {"format", "fp32"}};
     swift_tasks::save_head(*d_, a);
     d_->replace("adapter", a, v_->place(called));
     d_->replace("trainable", json_value::array({{{"modules", {"vision", "projector"}}}}), v_->place(called));
