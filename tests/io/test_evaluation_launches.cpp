@@ -27,17 +27,44 @@ const std::string pairs = run + "trl/scripts/dpo.py --model_name_or_path Qwen/Qw
 TEST_CASE("the Trainer evaluates 8 examples at once, where a strategy or do_eval says so") {
   CHECK(of(clm) == evaluation{});
   CHECK(of(clm + "--eval_strategy no --per_device_eval_batch_size 64") == evaluation{});
-  CHECK(of(clm + "--eval_strategy steps") == evaluation{.batch = 8, .loss_only = true});
-  CHECK(of(clm + "--evaluation_strategy epoch --per_device_eval_batch_size 2") == evaluation{.batch = 2, .loss_only = true});
-  CHECK(of(clm + "--do_eval") == evaluation{.batch = 8, .loss_only = true});
-  CHECK(of(clm + "--do_eval --per_gpu_eval_batch_size 3") == evaluation{.batch = 3, .loss_only = true});
+  CHECK(of(clm + "--eval_strategy steps") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(clm + "--evaluation_strategy epoch --per_device_eval_batch_size 2") == evaluation{.batch = 2, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(clm + "--do_eval") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(clm + "--do_eval --per_gpu_eval_batch_size 3") == evaluation{.batch = 3, .loss_only = true, .use_cache = choice::no});
   // run_clm.py keeps the likeliest tokens and the labels, in 8 bytes each, of as many examples as it is told.
-  CHECK(of(clm + "--do_eval --max_eval_samples 100 --eval_accumulation_steps 4") == evaluation{.samples = 100, .batch = 8, .accumulation_steps = 4, .kept_bytes = 16});
-  CHECK(of(clm + "--do_eval --max_eval_samples 100 --prediction_loss_only true") == evaluation{.batch = 8, .loss_only = true});
-  CHECK(of(clm + "--do_eval", {"evaluation.batch=1", "evaluation.loss_only=true"}) == evaluation{.batch = 1, .loss_only = true});
+  CHECK(of(clm + "--do_eval --max_eval_samples 100 --eval_accumulation_steps 4") == evaluation{.samples = 100, .batch = 8, .accumulation_steps = 4, .kept_bytes = 16, .use_cache = choice::no});
+  CHECK(of(clm + "--do_eval --max_eval_samples 100 --prediction_loss_only true") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(clm + "--do_eval", {"evaluation.batch=1", "evaluation.loss_only=true"}) == evaluation{.batch = 1, .loss_only = true, .use_cache = choice::no});
   CHECK(job_of({{"run.sh", clm + "--do_eval\n"}}).assumed_defaults - job_of({{"run.sh", clm + "--do_eval --prediction_loss_only true\n"}}).assumed_defaults == 1);
   CHECK(holds(refused(clm + "--do_eval --predict_with_generate true"), "predict_with_generate = true is not modelled"));
   CHECK(of(clm + "--predict_with_generate true") == evaluation{});
+}
+
+// transformers v5.0.0 src/transformers/trainer.py, __init__: self.model.config.use_cache = self.args.use_cache, which is False; 4.57 leaves the model's.
+TEST_CASE("an evaluation makes keys and values where the model's use_cache stays as it is configured") {
+  const auto before = [](const std::string& command, const std::string& release) { return of(command, {"hardware.gpus_per_node=8", "environment.transformers=" + release}).use_cache; };
+  CHECK(before(clm + "--do_eval", "4.57") == choice::unset);
+  CHECK(before(clm + "--do_eval", "5.0") == choice::no);
+  CHECK(before(factory + "--do_eval true --disable_gradient_checkpointing true", "4.57") == choice::unset);
+  // FastChat fastchat/train/train.py, train(): config.use_cache = False; alignment-handbook src/alignment/model_utils.py, get_model, and MedicalGPT: where
+  // nothing is checkpointed it stays on.
+  const std::string rest = "--model_name_or_path meta-llama/Llama-2-7b-hf --data_path a.json --bf16 True --per_device_train_batch_size 1 --model_max_length 2048 --evaluation_strategy steps ";
+  CHECK(before("torchrun fastchat/train/train_mem.py " + rest, "4.31") == choice::no);
+  CHECK(before("torchrun fastchat/train/train_lora.py " + rest, "4.31") == choice::no);
+  const std::string tuned = "torchrun training/supervised_finetuning.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 512 --use_peft False --do_eval --gradient_checkpointing ";
+  CHECK(before(tuned + "True", "4.57") == choice::no);
+  CHECK(before(tuned + "False", "4.57") == choice::unset);
+}
+
+// 13 billion parameters under FastChat's scripts/train_vicuna_13b.sh: 32 × 2,048 tokens are evaluated at once, whose keys and values would be 2 · 2 · 5,120 · 40 ·
+// 65,536 = 53.7 GB.
+TEST_CASE("FastChat's evaluation of 32 samples at once keeps no keys and values") {
+  const auto j = job_of({{"run.sh", "torchrun --nproc_per_node=8 fastchat/train/train_mem.py --model_name_or_path ~/model_weights/llama-13b --bf16 True --per_device_train_batch_size 4 --per_device_eval_batch_size 32 --gradient_accumulation_steps 4 "
+                                    "--evaluation_strategy steps --fsdp 'full_shard auto_wrap offload' --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer --model_max_length 2048 --gradient_checkpointing True\n"}});
+  REQUIRE(j.evaluation.batch == 32);
+  auto kept = j;
+  kept.evaluation.use_cache = choice::unset;
+  CHECK(estimate(kept).peak() - estimate(j).peak() >= bytes{std::int64_t{50'000'000'000}});
 }
 
 TEST_CASE("an evaluation that decides: Llama-3.1-8B in 16-bit ZeRO-3, 1 sample to train, 8 to evaluate") {
@@ -57,7 +84,7 @@ TEST_CASE("an evaluation that decides: Llama-3.1-8B in 16-bit ZeRO-3, 1 sample t
 TEST_CASE("LLaMA-Factory, ms-swift, axolotl, TRL and DeepSpeed-Chat, each by its own rules") {
   CHECK(of(factory + "--val_size 0.1") == evaluation{});
   CHECK(of(factory + "--do_eval true --per_device_eval_batch_size 1") == evaluation{.batch = 1, .loss_only = true, .use_cache = choice::no});
-  CHECK(of(factory + "--do_eval true --disable_gradient_checkpointing true") == evaluation{.batch = 8, .loss_only = true});
+  CHECK(of(factory + "--do_eval true --disable_gradient_checkpointing true") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
   CHECK(of(factory + "--do_eval true --predict_with_generate true") == evaluation{.batch = 8, .generate = 1024, .loss_only = true, .use_cache = choice::no});
   CHECK(of(factory + "--do_eval true --predict_with_generate true --max_new_tokens 64").generate == 64);
   CHECK(holds(refused(factory + "--do_eval true --predict_with_generate true --eval_num_beams 4"), "eval_num_beams = 4 is not modelled"));

@@ -309,7 +309,8 @@ TEST_CASE("PRM: two classes of every token, loaded as transformers loads them") 
   CHECK(said(prm, {one[0], "environment.transformers=5.0"}).precision.parameters == formats::bf16);  // as they are stored
   CHECK(said(prm, {one[0], "environment.transformers=4.57"}).precision == precisions::bf16_autocast);
   CHECK(j.evaluation.use_cache == choice::no);  // of the model's configuration, where layers are checkpointed
-  CHECK(said(prm + " --gradient_checkpointing false").evaluation.use_cache != choice::no);
+  CHECK(said(prm + " --gradient_checkpointing false", {one[0], "environment.transformers=4.57"}).evaluation.use_cache != choice::no);
+  CHECK(said(prm + " --gradient_checkpointing false").evaluation.use_cache == choice::no);  // of the Trainer since transformers 5
   CHECK(said(prm + " --dtype float32").precision == j.precision);  // the script reads it and makes no use of it
   CHECK(holds(refused(prm + " --attn_implementation flash_attention_2"), "which this script reads and hands to nobody"));
   CHECK(holds(refused(prm + " --use_peft --lora_target_modules q_proj v_proj --lora_task_type TOKEN_CLS"), "lora_task_type = \"TOKEN_CLS\" is not modelled"));

@@ -65,6 +65,7 @@ struct evaluated_examples {
   std::int64_t batch{};
   std::string key, place;
   json_value keys;
+  bool by_trainer{};  ///< by transformers' Trainer, no loop of the program's own
   bool operator==(const evaluated_examples&) const = default;
 };
 

@@ -2,15 +2,27 @@
 // What a launcher evaluates between steps, once all of the job is known: the key `evaluation`, or why it may be left out.
 #pragma once
 
+#include <headroom/io/job/transformers_releases.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 
 namespace headroom::io::detail {
+
+/// Since its release 5 transformers' Trainer sets the model's use_cache, to false unless its argument of that name says otherwise (trainer.py, __init__;
+/// training_args.py, use_cache; MIGRATION_GUIDE_V5.md). A job without a version is of the newest.
+inline bool trainer_turns_cache_off(const draft& d) {
+  const auto* said = d.find({"framework", "version"});
+  if (said == nullptr || !said->is_string()) return true;
+  const auto& version = said->get_ref<const std::string&>();
+  const auto release = transformers_in(version);
+  return release != 0 ? release >= 500 : version >= "2026-01";
+}
 
 /// The key `evaluation`. Where it is not modelled, it may be left out: forwards of as many examples as train at once, or of fewer, take less than
 /// those that keep a graph, as long as keys and values are no wider than what checkpoints keep.
 inline void settle_evaluation(draft& d) {
   if (!d.evaluates) return;
-  const auto& e = *d.evaluates;
+  auto& e = *d.evaluates;
+  if (e.by_trainer && trainer_turns_cache_off(d)) e.keys["use_cache"] = false;
   const auto number = [&](std::string_view section, std::string_view key) {
     const auto* v = d.find({section, key});
     return v != nullptr && v->is_number_integer() ? v->get<std::int64_t>() : std::int64_t{1};

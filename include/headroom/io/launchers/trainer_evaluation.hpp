@@ -23,7 +23,7 @@ class trainer_evaluation {
     const auto groups = v_->number("eval_accumulation_steps", 0, 0), examples = p_->keeps_predictions ? v_->number("max_eval_samples", 0, 0) : 0;
     const auto made = generated(!when.empty());
     if (when.empty()) return;
-    draft::evaluated_examples e{.batch = at_once, .key = std::string{batch_key_}, .place = v_->place(v_->has(batch_key_) ? batch_key_ : when), .keys = {}};
+    draft::evaluated_examples e{.batch = at_once, .key = std::string{batch_key_}, .place = v_->place(v_->has(batch_key_) ? batch_key_ : when), .keys = {}, .by_trainer = p_->name != "deepspeed-chat-sft"};
     if (made > 0) e.keys["generate"] = made;
     if (!caches()) e.keys["use_cache"] = false;
     if (keeps && examples > 0) {
@@ -114,8 +114,8 @@ class trainer_evaluation {
   /// A forward makes keys and values, too, unless the model's configuration or the trainer's code says otherwise.
   [[nodiscard]] bool caches() const {
     const auto* objective = d_->find({"objective", "kind"});
-    if (p_->name == "medicalgpt-rm") return true;
-    if (p_->name == "trl-prm") return d_->has({"recompute"}) && d_->job["recompute"] == "none";  // examples/scripts/prm.py
+    if (p_->keys == cached::never) return false;
+    if (p_->keys == cached::unless_checkpointed) return d_->has({"recompute"}) && d_->job["recompute"] == "none";
     if (swift_ || p_->name == "axolotl" || (objective != nullptr && *objective != "sft")) return false;
     return !factory_ || (v_->all().contains("disable_gradient_checkpointing") && v_->all()["disable_gradient_checkpointing"] == true);
   }

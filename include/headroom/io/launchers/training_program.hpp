@@ -44,6 +44,9 @@ struct base_words {
 /// What stands where gradient_checkpointing is not given; some programs have changed their minds.
 enum class checkpoints : std::uint8_t { no, yes, unknown };
 
+/// What a program makes of the model's use_cache, by which an evaluation makes keys and values, too: nothing; off where layers are checkpointed; off.
+enum class cached : std::uint8_t { as_configured, unless_checkpointed, never };
+
 struct training_program {
   std::string_view name;
   std::string_view scripts{};         ///< ends of paths
@@ -62,6 +65,7 @@ struct training_program {
   std::string_view dtype{};           ///< the argument that says otherwise
   std::int64_t micro_default{8};
   std::int64_t evaluates{8};          ///< examples that a GPU evaluates at once; 0: as many as it trains on
+  cached keys{cached::as_configured};   ///< whether an evaluation makes keys and values, too
   bool keeps_predictions{};           ///< … of which it keeps the likeliest tokens for metrics
   checkpoints recompute{checkpoints::no};
   lora_words lora{};

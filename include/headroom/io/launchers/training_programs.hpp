@@ -46,35 +46,35 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .keeps_lengths = true, .loads = "half",
      .recompute = checkpoints::yes, .passed = llama_factory_passed},
     // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
-    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
+    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .keys = cached::never, .passed = fastchat_passed},
     {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512, .loads = "fp32",
-     .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
+     .keys = cached::never, .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
     // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
     {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "half",
-     .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
+     .keys = cached::never, .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
     // OpenGVLab/InternVL internvl_chat: io/launchers/internvl_arguments.hpp.
-    {.name = "internvl", .scripts = "internvl_chat_finetune.py|internvl_chat_pretrain.py", .length = "max_seq_length", .length_default = 8192, .loads = "bf16", .passed = internvl_passed},
+    {.name = "internvl", .scripts = "internvl_chat_finetune.py|internvl_chat_pretrain.py", .length = "max_seq_length", .length_default = 8192, .loads = "bf16", .keys = cached::never, .passed = internvl_passed},
     // OpenBMB/MiniCPM finetune/finetune.py, whose arguments tell it from Qwen's script of the same name.
     {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
      .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "qlora", .nested_default = true, .prepared = false}, .passed = minicpm_passed},
     // QwenLM/Qwen finetune.py. The model's own code loads itself in bf16; what GPTQ has packed is loaded in fp16.
     {.name = "qwen", .scripts = "finetune.py", .marks = "q_lora|lazy_preprocess|use_lora", .length = "model_max_length", .length_default = 8192, .loads = "bf16",
-     .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
+     .keys = cached::never, .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
      .base = {.packed = "q_lora"}, .passed = fastchat_passed},
     // shibing624/MedicalGPT training/supervised_finetuning.py, pretraining.py: whole models train in fp32.
     {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
-     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
+     .keys = cached::unless_checkpointed, .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     // … full_supervised_finetuning.py of its releases up to 2.4 (305ab149), whose arguments for adapters nothing reads; its scripts misspell it.
-    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .dtype = "torch_dtype", .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
-    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keeps_predictions = true,
+    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
+    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .keeps_predictions = true,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     {.name = "medicalgpt-rm", .scripts = "training/reward_modeling.py|reward_modeling.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "half", .dtype = "torch_dtype",
-     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
+     .keys = cached::unless_checkpointed, .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.eight = "load_in_8bit"}, .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     // All that is not quantised is made fp32 before adapters are added.
     {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .keeps_lengths = true, .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
@@ -87,20 +87,20 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = trl_online_passed, .also = trl_passed, .method = "rloo", .own = "sft_model_path|reward_model_path"},
     // OptimalScale/LMFlow src/lmflow/args.py, models/hf_model_mixin.py: nothing is prepared for training.
     {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
-     .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
+     .keys = cached::unless_checkpointed, .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
      .base = {.four = "use_qlora", .kind = "quant_type", .nested = "double_quant", .nested_default = true, .prepared = false}, .passed = lmflow_passed},
     // tatsu-lab/stanford_alpaca train.py.
     {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .passed = fastchat_passed},
     // huggingface/peft examples/sft/train.py.
-    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .keeps_lengths = true, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .recompute = checkpoints::unknown,
+    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .keeps_lengths = true, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
     {.name = "trl-sft", .scripts = "trl/scripts/sft.py|trl.scripts.sft|open_r1/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_seq_length|max_length", .keeps_lengths = true, .loads = "fp32",
-     .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+     .dtype = "torch_dtype|dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
     // examples/scripts/sft_vlm.py, sft_vlm_gemma3.py: whatever the arguments say, samples are cut nowhere (training_args.max_length = None).
-    {.name = "trl-sft-vlm", .scripts = "sft_vlm.py|sft_vlm_gemma3.py", .marks = trl_marks, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+    {.name = "trl-sft-vlm", .scripts = "sft_vlm.py|sft_vlm_gemma3.py", .marks = trl_marks, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_sight_passed, .also = trl_passed, .method = "sft"},
     trl_program("trl-dpo", "trl/scripts/dpo.py|trl.scripts.dpo|examples/scripts/dpo.py|examples/scripts/dpo_vlm.py|run_dpo.py|dpo.py|dpo_vlm.py|mpo_vlm.py", "dpo", trl_preference_passed),
     trl_program("trl-kto", "trl/scripts/kto.py|trl.scripts.kto|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
@@ -109,7 +109,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-tpo", "examples/scripts/tpo.py|tpo.py", "tpo", trl_preference_passed),
     trl_program("trl-reward", "trl/scripts/reward.py|trl.scripts.reward|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
     // examples/scripts/prm.py: transformers' own loading, whatever dtype and attn_implementation say; its accuracy is of all tokens that are labelled.
-    {.name = "trl-prm", .scripts = "examples/scripts/prm.py|prm.py", .marks = trl_marks, .length = "max_length", .keeps_lengths = true, .keeps_predictions = true, .recompute = checkpoints::unknown,
+    {.name = "trl-prm", .scripts = "examples/scripts/prm.py|prm.py", .marks = trl_marks, .length = "max_length", .keeps_lengths = true, .keys = cached::unless_checkpointed, .keeps_predictions = true, .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_steps_passed, .also = trl_passed, .method = "prm"},
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
     {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .model_default = "EleutherAI/pythia-160m", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
