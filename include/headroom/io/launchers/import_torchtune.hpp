@@ -50,6 +50,7 @@ class torchtune_config {
     checkpoints();
     sharding();
     compiled();
+    validation();
   }
 
  private:
@@ -146,6 +147,13 @@ class torchtune_config {
     d_->replace("recompute", on ? "full" : "none", k_.place("enable_activation_checkpointing"));
     if (offloads && !on) fail("headroom: " + k_.place("enable_activation_offloading") + ": torchtune asks for enable_activation_checkpointing beside enable_activation_offloading");
     if (offloads) d_->say({"offload", "activations"}, "cpu", k_.place("enable_activation_offloading"));
+  }
+  /// Distributed recipes validate without a graph: as many samples at once as train, or fewer, take less than a step (full_finetune_distributed.py, validate).
+  void validation() {
+    const auto* samples = k_.find("batch_size_val");
+    if (k_.find("run_val_every_n_steps") == nullptr || samples == nullptr || alone() || (samples->is_string() && samples->get_ref<const std::string&>() == "${batch_size}")) return;
+    const auto at_once = k_.number("batch_size_val", 1);
+    if (at_once > k_.number("batch_size", 1)) d_->unmodelled_key("batch_size_val", at_once, k_.place("batch_size_val"), "unless it is of no more samples at once than a step trains on");
   }
   /// Distributed recipes shard by FSDP2, fsdp_cpu_offload among them; recipes of one device know no such keys.
   [[nodiscard]] bool alone() const {

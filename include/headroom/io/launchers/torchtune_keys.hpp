@@ -15,14 +15,14 @@ inline constexpr auto torchtune_read = std::to_array<std::string_view>({
     "model.use_dora", "model.quantize_base", "tokenizer.max_seq_len", "dataset", "dataset.packed", "dataset.max_seq_len", "batch_size", "gradient_accumulation_steps",
     "optimizer._component_", "optimizer.fused", "optimizer.foreach", "optimizer_in_bwd", "clip_grad_norm", "loss._component_", "compile", "dtype", "enable_activation_checkpointing",
     "enable_activation_offloading", "fsdp_cpu_offload", "fsdp_reshard_after_forward", "fsdp_sharding_strategy", "custom_sharded_layers",
-    "data_parallel_shard_dim", "data_parallel_replicate_dim", "quantizer._component_", "quantizer.groupsize",
+    "data_parallel_shard_dim", "data_parallel_replicate_dim", "quantizer._component_", "quantizer.groupsize", "batch_size_val", "run_val_every_n_steps",
 });
 
 // clang-format off
 /// A validation keeps nothing for backward. low_cpu_ram loads by mmap; checkpoints are written between steps.
 inline constexpr auto torchtune_passed = std::to_array<passed_key>({
-    {"output_dir", "*"}, {"checkpointer", "*"}, {"metric_logger", "*"}, {"lr_scheduler", "*"}, {"profiler", "-"}, {"dataset_val", "*"}, {"batch_size_val", "*"},
-    {"run_val_every_n_steps", "*"}, {"collate_fn", "*"}, {"shuffle", "*"}, {"seed", "*"}, {"epochs", "*"}, {"max_steps_per_epoch", "*"},
+    {"output_dir", "*"}, {"checkpointer", "*"}, {"metric_logger", "*"}, {"lr_scheduler", "*"}, {"profiler", "-"}, {"dataset_val", "*"},
+    {"collate_fn", "*"}, {"shuffle", "*"}, {"seed", "*"}, {"epochs", "*"}, {"max_steps_per_epoch", "*"},
     {"log_every_n_steps", "*"}, {"log_peak_memory_stats", "*"}, {"log_level", "*"}, {"resume_from_checkpoint", "*"}, {"save_adapter_weights_only", "*"},
     {"save_every_n_steps", "*"}, {"save_every_n_epochs", "*"}, {"enable_async_checkpointing", "false"}, {"low_cpu_ram", "*"}, {"dataloader", "*"}, {"device", "cuda"},
     {"tensor_parallel_dim", "1"}, {"tensor_parallel_plan", "*"}, {"context_parallel_dim", "1"}, {"ac_mode", ""}, {"ac_option", "*"}, {"enable_fp8_training", "false"},
