@@ -51,6 +51,20 @@ TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
   CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, zero3), "LLaVA is named by its language model here: add --model llava-1.5-7b or the like"));
 }
 
+// haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,
+// initialize_vision_tokenizer: with tune_mm_mlp_adapter and mm_use_im_start_end the embedding trains beside the projector.
+TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embedding that trains with new tokens") {
+  const std::string rest = " --model_name_or_path lmsys/vicuna-7b-v1.5 --vision_tower openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu --per_device_train_batch_size 16 --model_max_length 2048 --gradient_checkpointing True";
+  const auto of = [&](const std::string& more) { return job_of({{"run.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py" + rest + more + "\n"}}); };
+  const auto pretrained = of(" --bf16 True --tune_mm_mlp_adapter True");
+  CHECK(pretrained.framework == *frameworks::find("hf-trainer", 202402));
+  CHECK(pretrained.trainable.list[0].modules == module_set{module::projector});
+  CHECK(of(" --bf16 True --tune_mm_mlp_adapter True --mm_use_im_start_end True").trainable.list[0].modules == module_set{module::projector, module::embedding});
+  CHECK(pretrained.precision.parameters == formats::bf16);
+  CHECK(of(" --fp16 True --tune_mm_mlp_adapter True").precision == precisions::fp16_autocast);
+  CHECK(of(" --fp16 True --lora_enable True").precision.parameters == formats::fp16);
+}
+
 // hiyouga/LLaMA-Factory ff6d4d12 examples/train_qlora/llama3_lora_sft_awq.yaml, llama3_lora_sft_gptq.yaml.
 TEST_CASE("a quantised checkpoint is no base of 16 bits") {
   const auto yaml = [](const std::string& name) {

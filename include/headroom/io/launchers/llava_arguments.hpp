@@ -32,7 +32,10 @@ class llava_arguments {
     const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
     if (m.vision.layers == 0)
       fail("headroom: " + v_->source() + ": LLaVA is named by its language model here: " + (as_in_1_5_ ? "add --model llava-1.5-7b or the like" : "give the config.json of the model that this script makes, of vision_tower and mm_projector_type"));
+    if (d_->half && d_->half->word == "fp16" && !d_->has({"adapter"})) d_->loaded = draft::said{"fp32", v_->source()};  // from_pretrained is told bf16, or nothing
+    d_->say({"framework", "version"}, "2024-02", v_->source());  // of transformers 4.37.2, which its pyproject.toml pins
     auto trains = json_value::array({"projector"});
+    if (const bool marks = v_->on("mm_use_im_start_end"); marks && alone) trains.push_back("embed_tokens");  // llava_arch.py, initialize_vision_tokenizer
     if (!alone && !d_->has({"adapter"})) {
       module_set all{};
       all.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision}.bits;

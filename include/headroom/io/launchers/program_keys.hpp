@@ -36,7 +36,7 @@ inline constexpr auto medicalgpt_method_passed = std::to_array<passed_key>({
 inline constexpr auto llava_passed = std::to_array<passed_key>({
     {"cache_dir", "*"}, {"data_path", "*"}, {"group_by_modality_length", "*"}, {"image_folder", "*"}, {"image_token_len", "*"}, {"is_multimodal", "*"},
     {"lazy_preprocess", "*"}, {"lora_alpha", "*"}, {"mm_projector_lr", "*"}, {"mm_projector_type", "*"}, {"mm_use_im_patch_token", "*"},
-    {"mm_use_im_start_end", "*"}, {"mm_vision_select_layer", "*"}, {"mpt_attn_impl", "*"}, {"pretrain_mm_mlp_adapter", "*"}, {"remove_unused_columns", "*"},
+    {"mm_vision_select_layer", "*"}, {"mpt_attn_impl", "*"}, {"pretrain_mm_mlp_adapter", "*"}, {"remove_unused_columns", "*"},
     {"sep_image_conv_front", "*"}, {"version", "*"}, {"vision_tower", "*"}, {"force_fsdp", "false"}, {"freeze_backbone", "false"},
     {"freeze_mm_mlp_adapter", "false"}, {"image_aspect_ratio", "square|pad"}, {"image_grid_pinpoints", ""}, {"lora_bias", "none"},
     {"lora_target_modules", ""}, {"lora_weight_path", ""}, {"mm_patch_merge_type", "flat"}, {"mm_vision_select_feature", "patch"},
