@@ -65,6 +65,13 @@ TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embe
   CHECK(of(" --fp16 True --lora_enable True").precision.parameters == formats::fp16);
 }
 
+// OptimalScale/LMFlow f3597dba src/lmflow/models/auto_model.py: text_regression is another model, with a head of its own.
+TEST_CASE("LMFlow's kinds of model") {
+  const auto of = [](const std::string& kind) { return refusal_of({{"run.sh", "torchrun --nproc_per_node 8 examples/finetune.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 --block_size 512 --arch_type " + kind + "\n"}}); };
+  CHECK(of("decoder_only").empty());
+  CHECK(holds(of("text_regression"), "arch_type = \"text_regression\" is not modelled"));
+}
+
 // hiyouga/LLaMA-Factory ff6d4d12 examples/train_qlora/llama3_lora_sft_awq.yaml, llama3_lora_sft_gptq.yaml.
 TEST_CASE("a quantised checkpoint is no base of 16 bits") {
   const auto yaml = [](const std::string& name) {

@@ -111,7 +111,7 @@ inline constexpr auto minicpm_passed = std::to_array<passed_key>({
     {"cache_dir", "*"}, {"eval_data_path", "*"}, {"train_data_path", "*"},
 });
 inline constexpr auto lmflow_passed = std::to_array<passed_key>({
-    {"arch_type", "*"}, {"cache_dir", "*"}, {"calculate_dataset_stats", "*"}, {"checkpoint_path", "*"}, {"conversation_template", "*"},
+    {"arch_type", "decoder_only"}, {"cache_dir", "*"}, {"calculate_dataset_stats", "*"}, {"checkpoint_path", "*"}, {"conversation_template", "*"},
     {"customized_cache_dir", "*"}, {"customized_optim", "*"}, {"customized_optim_args", "*"}, {"dataset_cache_dir", "*"}, {"dataset_config_name", "*"},
     {"dataset_name", "*"}, {"dataset_path", "*"}, {"disable_conversation_bos_token", "*"}, {"disable_conversation_eos_token", "*"}, {"do_ntk_scaling", "*"},
     {"do_position_interpolation", "*"}, {"do_rope_scaling", "*"}, {"eos_padding", "*"}, {"eval_dataset_path", "*"}, {"finetune_part", "*"},
