@@ -100,7 +100,7 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
       const auto rows = w.linear && !w.vector() && s.layer.adapts(w.role) ? adapted_rows(s, w) : 0;
       if (rows == 0) continue;
       for (const auto elements : {checked::mul(j.adapter.rank, w.columns), checked::mul(rows, j.adapter.rank)}) {
-        const bytes matrix{checked::mul(elements, s.layer.adapter_width)};
+        const bytes matrix{checked::mul(elements, s.layer.adapter_kept)};
         if (!j.framework.sharding.wraps_adapters) {
           unit.push_back(matrix);
           continue;
