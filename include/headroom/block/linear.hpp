@@ -65,6 +65,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
     weight = normal.weight;
   } else if (s.casts(m.trains)) {
     weight = p.make(weights, s.width, row::gathered_parameters);
+    p.moves_with_matrix(weight);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = m.waits});
     if (m.trains && s.habits->autocast.caches_checkpointed) p.cache_in_forward(weight);
   }

@@ -72,6 +72,7 @@ constexpr tensor cut_cross_entropy(program& p, const scene& s, tensor x, bool tr
   x = cast(p, x, s.width);
   if (s.casts(trains)) {
     weight = p.make(weights, s.width, row::gathered_parameters);
+    p.moves_with_matrix(weight);
     p.step(0, weight.bit(), {.weight_gradient = trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = s.model->tied});
   }
   const auto sums = p.make(s.tokens, 4), scalar = p.make(1, 4);

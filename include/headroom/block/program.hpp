@@ -168,6 +168,9 @@ class program {
   /// Marks the place where another model runs. A walk that is to stop there takes it for the place above.
   constexpr void other_here() { is_.other_at = is_.operations; }
   constexpr void return_at_other() { is_.returns_at = is_.other_at; }
+  /// A copy of a weight for its matrix multiplication: who times that counts the bytes that it moves (cost/layer_parts.hpp, add_linear).
+  constexpr void moves_with_matrix(tensor t) { put(is_.copies, t); }
+  [[nodiscard]] constexpr const wide_set& copies() const { return is_.copies; }
   /// Keeps a tensor to the end of forward even where nothing is recorded (autocast's weight cache).
   constexpr void cache_in_forward(tensor t) { is_.cached |= storages(t.bit()); }
 
@@ -274,7 +277,7 @@ class program {
     std::size_t returns_at = max_operations, other_at = max_operations;  // nowhere
     std::int64_t matrices = 0;
     bytes holes{};
-    wide_set kept, recomputed, offloaded, doubled, gradient, saved, splits, sticky, held, held_forward, cached, logits, weights, views;
+    wide_set kept, recomputed, offloaded, doubled, gradient, saved, splits, sticky, held, held_forward, cached, copies, logits, weights, views;
     tensor input{}, output{};
     std::uint8_t rare_size = 1;
     bool checkpointed = false, sums_out_of_place = false, borrows = false;

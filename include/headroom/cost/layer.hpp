@@ -22,8 +22,11 @@ constexpr double routed_pairs(const scene& s) {
   return product(s.tokens, s.model->experts.active);
 }
 
-/// Whether routed experts beside a quantised base are multiplied in fp32, as they lie there or are made.
-constexpr bool wide_experts(const scene& s) { return s.base.quantised() && s.habits->experts.joins_gate() && s.expert_width > s.width; }
+/// Whether routed experts of which a share trains are multiplied in fp32, as they lie there or are made: autocast leaves grouped products alone
+/// (transformers integrations/moe.py _grouped_mm of 2026-08; torch issue 174763).
+constexpr bool wide_experts(const scene& s, double trains) {
+  return s.habits->experts.joins_gate() && s.expert_width > s.width && style_of(*s.model) != expert_style::repeated && (trains > 0 || !s.narrow_frozen || s.base.quantised());
+}
 
 /// The linear layers that `choose(weight)` picks, of one layer of the stack or outside it.
 template <class Choose>
@@ -39,11 +42,19 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const double trains = w.layers.count > 0 && share > 0 ? share / c.flow : share;  // of the layers that backward comes by: see layer_seconds
     const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(rows), l.width) && aligned(static_cast<std::int64_t>(columns), l.width);
     double rate = w.role == module::head || w.role == module::router ? c.on.matmul_16 : c.on.matmul;
-    if (w.expert && wide_experts(l)) rate = rate_of_32_bits(*c.job->on, c.on, left_by_base(*c.job->source, c.job->precision, true));
+    const bool wide = w.expert && wide_experts(l, trains);
+    if (wide) rate = rate_of_32_bits(*c.job->on, c.on, left_by_base(*c.job->source, c.job->precision, true));
     if (!fits_tensor_cores && rows > 64) rate = c.on.unaligned;
     const double copies = static_cast<double>(w.per_layer) / static_cast<double>(w.expert ? l.expert : 1);
     const double tokens = w.expert ? routed_pairs(l) / copies : static_cast<double>(w.split == split_axis::none ? l.stream_tokens() : l.tokens);
-    add_linear(t, c, tokens, rows, columns, copies, trains, l.quantised.has(w.role), rate);
+    if (wide) [[unlikely]] {
+      auto uncast = c;
+      uncast.layer.width = l.expert_width;
+      uncast.layer.casts_weights = false;
+      add_linear(t, uncast, tokens, rows, columns, copies, trains, l.quantised.has(w.role), rate);
+    } else {
+      add_linear(t, c, tokens, rows, columns, copies, trains, l.quantised.has(w.role), rate);
+    }
     if (const auto beside = l.adapts(w.role) ? adapted_rows(*c.job, w) : 0; beside > 0) [[unlikely]] add_adapter(t, c, tokens, rows * static_cast<double>(beside) / static_cast<double>(w.rows), columns, copies);
   }
 }

@@ -68,7 +68,7 @@ constexpr double trained_share(const job& j, const module_set& trained, const we
   return static_cast<double>(trained_copies(j, trained, w, w.copies())) / static_cast<double>(w.copies());
 }
 
-/// What a program's operations read and write, beside weights, and how many there are. A matrix multiplication's operands count: its
+/// What a program's operations read and write, beside weights and their copies, and how many there are. A matrix multiplication's operands count: its
 /// tiles' first loads and last stores are not hidden.
 struct traffic {
   double bytes{};
@@ -77,8 +77,8 @@ struct traffic {
 };
 constexpr traffic traffic_of(const program& p) {
   traffic t{.operations = static_cast<double>(p.operations())};
-  const auto add = [&](const auto& o) { t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count()); };
-  for (std::size_t i = 0; i < p.operations(); ++i) p.near() ? add(p.at<near_set>(i)) : add(p.at<wide_set>(i));
+  const auto add = [&](const auto& o, const auto& copies) { t.bytes += static_cast<double>(p.sum(p.storages(o.reads) & ~copies).count() + p.sum(p.storages(o.makes) & ~copies).count()); };
+  for (std::size_t i = 0; i < p.operations(); ++i) p.near() ? add(p.at<near_set>(i), p.copies().word[0]) : add(p.at<wide_set>(i), p.copies());
   if (p.offloaded() != 0) [[unlikely]] t.away = static_cast<double>((p.sum(p.offloaded() & ~p.recomputed()) + p.doubled()).count());
   return t;
 }
@@ -102,7 +102,9 @@ constexpr void add_dequantised(both_passes& t, const cost_scene& c, const progra
   }
 }
 
-/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side. `trains`: how much of it.
+/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side. `trains`: how much of it. Autocast casts what is not in its format
+/// (PyTorch 2.4 aten/src/ATen/autocast_mode.cpp cached_cast): a wider weight is read, its copy written and read, and backward finds the copy saved. The
+/// copy's gradient is copied into the weight's format (torch/csrc/autograd/FunctionsManual.cpp _to_copy_backward).
 constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, double trains, bool quantised, double rate) {
   const auto& s = *c.job;
   // Three multiplications of the same sizes, each of them once the inner one: see seconds_of(matmul).
@@ -112,10 +114,9 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   const double elements = out * in * copies;
   const auto width = static_cast<double>(c.layer.width);
   const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
-  // Read as they are stored; cast copies are written and read, dequantised ones are masked in place (see add_dequantised).
-  const double cast = !c.layer.autocast ? 0.0 : c.layer.narrow_frozen && trains < 1 ? trains : 1.0;
-  const double reads = elements * (quantised ? stored + width : width + cast * (stored + width)) / c.on.memory;
-  t.forward.memory += reads;
+  const double cast = quantised || !c.layer.casts_weights ? 0.0 : c.layer.narrow_frozen ? trains : 1.0;
+  const double reads = elements * (quantised ? stored + width : width) / c.on.memory;  // dequantised ones are masked in place: see add_dequantised
+  t.forward.memory += reads + cast * elements * (stored + width) / c.on.memory;
   t.backward.memory += reads;
   if (trains == 0) return;
   const double gradient = trains * columns * inner * tokens * each;
@@ -123,7 +124,8 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   t.backward.weights += gradient;
   // Written by the multiplication, and added to what there is: by itself, or by a kernel of its own.
   const double kept = static_cast<double>(s.precision.gradients.width());
-  t.backward.memory += trains * elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
+  const double made = 2 * static_cast<double>(c.layer.weight_width) + (c.layer.casts_weights ? 2 * width : 0.0);
+  t.backward.memory += trains * elements * (c.layer.fuses_weight_gradients ? 2 * kept : made + 2 * kept) / c.on.memory;
 }
 
 /// How long the documents of a packed sequence are to a kernel that computes no pairs of different ones: as long as a token's own is on average,
