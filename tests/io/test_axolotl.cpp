@@ -347,6 +347,11 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(yaml(whole + "fsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
   CHECK(holds(why(whole + "gradient_checkpointing: true\nfsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}), "fsdp_config.activation_checkpointing and gradient_checkpointing are both true"));
   CHECK(yaml(whole + "gradient_checkpointing: false\nfsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
+  // Where activations go to the host the Trainer is told nothing of checkpoints; of hidden_states it is.
+  CHECK(yaml(whole + "gradient_checkpointing: true\nactivation_offloading: true\nfsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
+  for (const auto* kwargs : {"", "gradient_checkpointing_kwargs:\n  use_reentrant: true\n"})
+    CHECK(holds(why(whole + "gradient_checkpointing: true\nactivation_offloading: hidden_states\n" + kwargs + "fsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}),
+                "axo.yaml:6: the Trainer ends where fsdp_config.activation_checkpointing is true beside activation_offloading hidden_states"));
   const auto hybrid = yaml(whole + "dp_shard_size: 4\ndp_replicate_size: 2\nfsdp_version: 2\nfsdp_config:\n" + wrap);
   CHECK(hybrid.hardware.gpus() == 8);
   CHECK(hybrid.parallel.replicate == 2);
@@ -419,6 +424,31 @@ TEST_CASE("a command of accelerate goes over its configuration") {
   CHECK((of("").offload.parameters == place::on_cpu && of("").recompute.mode == recompute_mode::full));
   const auto over = of("--fsdp_offload_params false --fsdp_activation_checkpointing false --fsdp_sharding_strategy SHARD_GRAD_OP");
   CHECK((over.offload.parameters == place::on_gpu && over.recompute.mode == recompute_mode::none && over.sharding.stage == 2));
+}
+
+// transformers' trainer.py (create_accelerator_and_postprocess) asks accelerate's plugin, whoever made it.
+TEST_CASE("FSDP's checkpoints by accelerate's configuration and the Trainer's own") {
+  const imported::text config{"acc.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_activation_checkpointing: true\n"};
+  const auto files = [&](const std::string& program, const std::string& options) {
+    return std::vector<imported::text>{config, {"run.sh", "accelerate launch --config_file acc.yaml " + options + " " + program + " --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 "}};
+  };
+  const auto with = [&](const std::string& program, const std::string& more, const std::string& options = "") {
+    auto all = files(program, options);
+    all[1].said += more + "\n";
+    return all;
+  };
+  const std::string clm = "run_clm.py", own = "--block_size 64 --do_train ", sft = "trl/scripts/sft.py", texts = "--dataset_name a --max_length 512 ";
+  const std::string both = "the Trainer ends where fsdp_activation_checkpointing and gradient_checkpointing are both true";
+  CHECK(holds(refusal_of(with(clm, own + "--gradient_checkpointing true")), "acc.yaml:4: " + both));
+  CHECK(holds(refusal_of(with(clm, own + "--gradient_checkpointing")), "(gradient_checkpointing, run.sh:1)"));
+  CHECK(job_of(with(clm, own + "--gradient_checkpointing false")).recompute.mode == recompute_mode::full);
+  CHECK(job_of(with(clm, own + "--gradient_checkpointing true", "--fsdp_activation_checkpointing false")).recompute.mode == recompute_mode::full);
+  // TRL's own default ends the run since 0.22.
+  CHECK(holds(refusal_of(with(sft, texts)), "gradient_checkpointing is not given, and is true in TRL since 0.22"));
+  CHECK(job_of(with(sft, texts), {"environment.trl=0.21"}).recompute.mode == recompute_mode::full);
+  CHECK(holds(refusal_of(with(sft, texts + "--gradient_checkpointing true"), {"environment.trl=0.21"}), both));
+  CHECK(job_of(with(sft, texts + "--gradient_checkpointing false")).recompute.mode == recompute_mode::full);
+  CHECK(holds(refusal_of(with("trl/scripts/reward.py", texts)), both));
 }
 
 TEST_CASE("a key of another program does not make an axolotl configuration its own") {

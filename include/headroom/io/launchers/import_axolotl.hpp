@@ -175,6 +175,10 @@ class axolotl_config {
     a_.put("gradient_checkpointing", on, "gradient_checkpointing");
     if (!on && !to_host.empty()) a_.refused(by, "axolotl asks for gradient_checkpointing beside activation_offloading");
     if (!on) return;
+    const auto config = a_.to.root.value("fsdp_config", json_value::object());
+    const auto again = config.find("activation_checkpointing");
+    if (to_host == "hidden_states" && again != config.end() && truth(*again, "fsdp_config.activation_checkpointing"))  // the Trainer's own are on, too (core/builders/base.py)
+      a_.refused(by, "the Trainer ends where fsdp_config.activation_checkpointing is true beside activation_offloading hidden_states, which checkpoints by gradient_checkpointing: take one of them out");
     auto words = kwargs != nullptr ? *kwargs : json_value{{"use_reentrant", v_->word_now("rl").empty() && !a_.given("unfrozen_parameters")}};
     if (!to_host.empty()) {
       // Beside adapters layers stay recomputed, as their model was told to (loaders/model.py, _configure_embedding_dtypes), by what their kwargs say: what

@@ -54,9 +54,10 @@ class trainer_memory {
     bool on = asked != nullptr ? truth(*asked, "gradient_checkpointing") : p_->recompute == checkpoints::yes;
     // swift/trainers/mixin.py, _fix_gradient_checkpointing
     if (swift_ && on) d_->reenters = draft::said{"ms-swift", v_->source()};
+    if (on && checkpointed_by_fsdp() && (asked != nullptr || !factory_) && !moves_instead()) ends_with_both(d_->accelerate->place("fsdp_config"), "fsdp_activation_checkpointing");
     if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
-    if (asked == nullptr && !p_->method.empty() && p_->method != "simpo" && !checkpointed_by_fsdp()) return by_release();
+    if (asked == nullptr && !p_->method.empty() && p_->method != "simpo") return by_release();
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
       fail("headroom: " + v_->source() + ": gradient_checkpointing is not given, and TRL's default differs by release: say true or false");
     json_value r = "full";
@@ -81,10 +82,23 @@ class trainer_memory {
                             [](draft& d, const std::string& place) { d.replace("recompute", {{"mode", "full"}, {"reentrant", false}}, place); },
                             [](draft& d, const std::string& place) { d.replace("recompute", {{"mode", "full"}, {"reentrant", true}}, place); }};
     const auto checkpoints = words[reentrant ? 1 + *reentrant : 0];
-    if (p_->method == "reward") return checkpoints(*d_, v_->source());
+    const bool fsdp = checkpointed_by_fsdp();
+    if (p_->method == "reward") return fsdp ? ends_with_both(d_->accelerate->place("fsdp_config"), "fsdp_activation_checkpointing") : checkpoints(*d_, v_->source());
+    if (fsdp) {
+      constexpr auto ends = [](draft& d, const std::string& place) { fail("headroom: " + place + ": gradient_checkpointing is not given, and is true in TRL since 0.22 (2025-08): the Trainer ends where FSDP checkpoints, too (fsdp_activation_checkpointing, " + d.place_of("recompute") + "): say gradient_checkpointing false, or --set environment.trl=VERSION"); };
+      return trl_defaults{*d_, *v_, p_->method, p_->own}.since(22, "gradient_checkpointing is not given, and TRL's default is true since 0.22 (2025-08), where the Trainer ends beside FSDP's checkpoints, and false before", nullptr, ends);
+    }
     trl_defaults{*d_, *v_, p_->method, p_->own}.since(22, "gradient_checkpointing is not given, and TRL's default is true since 0.22 (2025-08), and false before", [](draft& d, const std::string& place) { d.replace("recompute", "none", place); }, checkpoints);
   }
-  /// Accelerate's FSDP may checkpoint by itself, whatever the Trainer is told (accelerate/accelerator.py, prepare_model).
+  /// The Trainer ends where it is told to checkpoint and FSDP is, too, by whichever file (transformers trainer.py, create_accelerator_and_postprocess, since
+  /// 4.33 of 2023-09). LLaMA-Factory checkpoints by code of its own and tells the Trainer nothing, unless the file does.
+  [[noreturn]] void ends_with_both(const std::string& place, const std::string& theirs) const {
+    fail("headroom: " + place + ": the Trainer ends where " + theirs + " and gradient_checkpointing are both true: take one of them out (gradient_checkpointing, " + v_->place("gradient_checkpointing") + ")");
+  }
+  /// Where activations go to the host, axolotl tells the Trainer nothing of checkpoints (core/builders/base.py, _configure_gradient_checkpointing), except of
+  /// hidden_states, which its reader has refused.
+  [[nodiscard]] bool moves_instead() const { return p_->name == "axolotl" && d_->has({"offload", "activations"}); }
+  /// Accelerate's FSDP may checkpoint by itself (accelerate/accelerator.py, prepare_model).
   [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }
   std::optional<bool> re_entrant() {
     if (factory_) return v_->on("use_reentrant_gc", true);
@@ -205,10 +219,8 @@ class trainer_memory {
         said.ahead = true;
       } else if (name == "activation_checkpointing") {
         if (!truth(value, path)) continue;
-        // transformers trainer.py, create_accelerator_and_postprocess, since 4.33 (2023-09). LLaMA-Factory and ms-swift checkpoint layers by code of their
-        // own; where activations go to the host, axolotl tells the Trainer nothing of checkpoints (core/builders/base.py, _configure_gradient_checkpointing).
-        if (v_->on("gradient_checkpointing") && !factory_ && !swift_ && !d_->has({"offload", "activations"}))
-          fail("headroom: " + v_->place("fsdp_config") + ": the Trainer ends where " + path + " and gradient_checkpointing are both true: take one of them out");
+        // ms-swift takes its own back (arguments/sft_args.py, _check_fsdp2_compatibility).
+        if (v_->on("gradient_checkpointing") && !swift_ && !moves_instead()) ends_with_both(v_->place("fsdp_config"), path);
         d_->replace("recompute", "full", v_->place("fsdp_config"));
       } else if (name == "reshard_after_forward" && value.is_boolean()) {
         said.reshards = value == true;
