@@ -163,7 +163,7 @@ TEST_CASE("TRL's GRPO scores its completions where an update learns from older o
   CHECK(cost(thrice).sync.value == doctest::Approx(cost(j).sync.value / 3));
   j.objective.code = ms_swift;
   j.rollout.iterations = 2;
-  CHECK_THROWS_WITH_AS((void)cost(j), doctest::Contains("rollout.steps_per_generation and iterations are for GRPO and RLOO of TRL, and GRPO of ms-swift; leave them out"), job_error);
+  CHECK_THROWS_WITH_AS((void)cost(j), doctest::Contains("rollout.iterations is for GRPO, RLOO and PPO of TRL, and GRPO of ms-swift; leave it out"), job_error);
   // What is compared with vLLM's scores: of GRPO alone (grpo_trainer.py _generate_and_score_completions), and where vLLM has made some.
   for (const auto& without : {by_trainer(grpo(8, trl)), grpo(8, ms_swift), [] { auto r = grpo(8, trl); r.objective.kind = objective_kind::rloo; return r; }()}) {
     auto k = without;

@@ -39,6 +39,10 @@ TEST_CASE("TRL's PPO: the policy, a reference, and a reward and a value model of
   CHECK(j.rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 53, .batch = 64});
   CHECK(j.batch == batch{.micro = 1, .sequence = 565, .accumulation = 16});
   CHECK(j.recompute.mode == recompute_mode::none);
+  // --num_ppo_epochs 1 stands in the command; TRL's own default is four updates on the same completions (ppo_config.py).
+  CHECK(ppo_of("--num_ppo_epochs 4").rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 53, .iterations = 4, .batch = 64});
+  const auto silent = job_of({{"run.sh", "python examples/scripts/ppo/ppo.py --dataset_name a --model_name_or_path Qwen/Qwen2.5-0.5B --sft_model_path Qwen/Qwen2.5-0.5B --reward_model_path Qwen/Qwen2.5-0.5B\n"}}, {"rollout.prompt=512"});
+  CHECK(silent.rollout.iterations == 4);
   CHECK(ppo_of("--gradient_checkpointing true") == j);  // PPOTrainer never switches it on
   CHECK(ppo_of("--eval_strategy steps --per_device_eval_batch_size 16") == j);  // its loop never evaluates; samples are as many as a rollout has
   CHECK(j.evaluation == evaluation{});
@@ -56,6 +60,25 @@ TEST_CASE("TRL's PPO: the policy, a reference, and a reward and a value model of
   CHECK(shown.evaluation == evaluation{.batch = 17});
   CHECK(estimate(ppo_of("--per_device_eval_batch_size 33")).ranks[0][phase::generate] - estimate(shown).ranks[0][phase::generate] == bytes{16 * (2 * std::int64_t{53} * 151'936 * 4 + 565 * 24 * 2 * 2 * 64 * 2)});
   CHECK(ppo_of("--per_device_eval_batch_size 17 --num_sample_generations 0").evaluation == evaluation{});
+}
+
+// Of a step that shares its completions with three others a quarter of the generation and of the scores counts; its backward and update do not change.
+TEST_CASE("several updates of PPO on the same completions") {
+  const std::vector<std::string> set = {"rollout.prompt=512", "hardware.gpu=h100-sxm-80gb"};
+  const auto once = cost(ppo_of("", set)), four = cost(ppo_of("--num_ppo_epochs 4", set));
+  CHECK(four.generation.value == doctest::Approx(once.generation.value / 4));
+  const double saved = once.other_models.value - four.other_models.value;
+  CHECK(saved > 0);
+  CHECK(once.step.value - four.step.value == doctest::Approx(once.generation.value * 0.75 + saved));
+  auto j = ppo_of("", set);
+  const auto ranks = estimate(ppo_of("--num_ppo_epochs 4", set)).ranks;
+  for (const auto p : {phase::generate, phase::backward, phase::step}) CHECK(ranks[0][p] == estimate(j).ranks[0][p]);
+  j.rollout.iterations = 4;
+  CHECK_FALSE(objection_to(j));
+  j.rollout.steps_per_generation = 2;
+  const auto no = objection_to(j);
+  CHECK(no);
+  if (no) CHECK(holds(std::string{no.sentence}, "rollout.steps_per_generation is for GRPO and RLOO of TRL"));
 }
 
 TEST_CASE("TRL's PPO trains what its default names, whatever model_name_or_path says") {

@@ -48,6 +48,9 @@ template <class Rates, class Layers>
   return forward_alone(at_once, rates_for, layers) * sequences_of_step(j) / static_cast<double>(at_once.layer.samples);
 }
 
+/// The part of its completions that a step generates and scores: what other steps train on, too, counts for each.
+constexpr double fresh_share(const job& j) { return j.rollout.iterations > 1 ? 1 / product(j.rollout.iterations) : 1; }
+
 /// A critic's values, and its step.
 template <class Rates, class Layers>
 [[gnu::noinline]] constexpr double critic_seconds(const job& j, const Rates& rates_for, const Layers& layers) {
@@ -56,7 +59,7 @@ template <class Rates, class Layers>
   const auto list = list_of(s, layers);
   const auto c = cost_scene_of(s, rates_for(*s.on));
   const auto load = load_of(c, passes_of(c, list, layers));
-  return step_of(c, load, parameters_of(c, list, load.share)).step.value + load.slowest.forward.total() * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
+  return step_of(c, load, parameters_of(c, list, load.share)).step.value + fresh_share(j) * load.slowest.forward.total() * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
 }
 
 /// Engines that write the completions of a step, and what each is asked for.
@@ -101,9 +104,6 @@ constexpr double moving_seconds(const settled_job& s, const machine& on, const r
   if (r.trainer_moves.has(trainer_part::optimizer)) moved += n.trained * static_cast<double>(s.optimizer.moments * s.optimizer.state.width()) / static_cast<double>(s.shards.optimizer);
   return 2 * moved / on.pcie;
 }
-
-/// The part of its completions that a step generates and scores: what other steps train on, too, counts for each.
-constexpr double fresh_share(const job& j) { return j.rollout.iterations > 1 ? 1 / product(j.rollout.iterations) : 1; }
 
 /// Generations of the trained module for one step: fewer than one where several steps train on what one has made.
 constexpr double generations_of_step(const job& j) {

@@ -46,7 +46,7 @@ struct rollout {
   std::int64_t data_answers{};      ///< tokens of the data set's longest answer, where a part of a distillation's batches learns from those; 0: none does
   std::int64_t generations{};       ///< completions of each prompt; 0: not said
   std::int64_t steps_per_generation{};  ///< micro-batches whose completions are generated together, as TRL and ms-swift count them; 0: those between two updates
-  std::int64_t iterations{};        ///< updates that learn from the same completions (num_iterations); 0: one
+  std::int64_t iterations{};        ///< updates that learn from the same completions (num_iterations, num_ppo_epochs); 0: one
   choice corrects{};                ///< TRL weighs tokens by what vLLM and the policy say of them (vllm_importance_sampling_correction); unset: yes, since 0.23
   std::int64_t batch{};             ///< completions that a GPU scores at once; 0: as many as it trains on at once
   std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048

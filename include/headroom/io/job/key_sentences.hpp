@@ -183,7 +183,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"rollout.data_answers", "tokens of the data set's longest answer, where a part of a distillation's batches learns from the data's own answers (GKD's lmbda below 1); 0: none does"},
     {"rollout.generations", "completions of each prompt; it must divide those of all GPUs. 0: not said"},
     {"rollout.steps_per_generation", "micro-batches whose completions GRPO and RLOO of TRL and ms-swift's GRPO generate together; 0: those between two updates, batch.accumulation"},
-    {"rollout.iterations", "times that GRPO and RLOO of TRL and ms-swift's GRPO train on the same completions (num_iterations); 0: once"},
+    {"rollout.iterations", "times that GRPO, RLOO and PPO of TRL and ms-swift's GRPO train on the same completions (num_iterations, num_ppo_epochs); 0: once"},
     {"rollout.corrects", "vLLM's log-probabilities are compared with the policy's own, which TRL's GRPO then computes first (vllm_importance_sampling_correction, since 0.23); left out: true"},
     {"rollout.batch", "completions that a GPU scores at once (log_prob_micro_batch_size_per_gpu); 0: as many as it trains on at once"},
     {"rollout.trainer_moves", "what the trainer puts on the host while the engine generates"},

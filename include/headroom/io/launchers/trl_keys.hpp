@@ -61,7 +61,7 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
 /// PPO, online DPO and Nash-MD.
 inline constexpr auto trl_scored_passed = std::to_array<passed_key>({
     {"cliprange", "*"}, {"cliprange_value", "*"}, {"exp_name", "*"}, {"gamma", "*"}, {"judge", "*"}, {"kl_coef", "*"}, {"kl_estimator", "*"}, {"lam", "*"},
-    {"loss_type", "*"}, {"min_p", "*"}, {"missing_eos_penalty", "*"}, {"num_ppo_epochs", "*"}, {"num_total_batches", "*"}, {"repetition_penalty", "*"},
+    {"loss_type", "*"}, {"min_p", "*"}, {"missing_eos_penalty", "*"}, {"num_total_batches", "*"}, {"repetition_penalty", "*"},
     {"reward_weights", "*"}, {"stop_token", "*"}, {"stop_token_id", "*"}, {"temperature", "*"}, {"top_k", "*"}, {"top_p", "*"}, {"total_episodes", "*"},
     {"vf_coef", "*"}, {"vllm_group_port", "*"}, {"vllm_server_base_url", "*"}, {"vllm_server_host", "*"}, {"vllm_server_port", "*"},
     {"vllm_server_timeout", "*"}, {"vllm_structured_outputs_regex", "*"}, {"whiten_rewards", "*"}, {"generation_kwargs", "*"}, {"cache_implementation", "*"},

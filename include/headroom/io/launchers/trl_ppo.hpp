@@ -23,8 +23,9 @@ class trl_ppo {
     const auto format = loaded_role_format(*d_);
     for (const auto* role : {"reward", "critic"}) await_role(*d_, role, scores, v_->place("reward_model_path"), {{"parameters", format}});
     generation();
+    updates();
   }
-  /// RLOO up to 0.21: rloo_k completions of each prompt, on which num_ppo_epochs updates train.
+  /// RLOO up to 0.21: rloo_k completions of each prompt.
   void without_critic(trl_defaults& defaults) {
     d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->source());
     const auto scores = v_->word("reward_model_path", by_default);
@@ -35,7 +36,7 @@ class trl_ppo {
     await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
     generation();
     d_->say({"rollout", "generations"}, v_->number("rloo_k", 2), v_->place("rloo_k"));
-    if (const auto times = v_->number("num_ppo_epochs", 4); times > 1) d_->say({"rollout", "iterations"}, times, v_->place("num_ppo_epochs"));
+    updates();
   }
 
  private:
@@ -52,6 +53,10 @@ class trl_ppo {
     // Before 0.12 as many rollouts are made at once as there are mini-batches times micro-batches; since then they divide those.
     if (const auto parts = v_->number("num_mini_batches", 1); parts > 1) d_->unmodelled_key("num_mini_batches", parts, v_->place("num_mini_batches"));
     samples();
+  }
+  /// Updates that learn from the completions of one rollout, which is one mini-batch (ppo_trainer.py and rloo_trainer.py, train).
+  void updates() {
+    if (const auto times = v_->number("num_ppo_epochs", 4); times > 1) d_->say({"rollout", "iterations"}, times, v_->place("num_ppo_epochs"));
   }
   /// Completions of the evaluated set, now and then: with scores that are kept meanwhile, as those of a rollout are.
   void samples() {
