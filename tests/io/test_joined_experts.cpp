@@ -43,7 +43,23 @@ TEST_CASE("names of layers find none of them, and bitsandbytes leaves them") {
   CHECK(holds(refusal_of({command("Qwen/Qwen3-VL-30B-A3B-Instruct", "--lora_target_modules gate_proj up_proj")}, old), "names experts, which are parameters and no linear layers of this model"));
   const auto skips = job_of({command("meta-llama/Llama-4-Scout-17B-16E", "--lora_target_modules all-linear --load_in_4bit")}, {old[0], old[1], old[2], "batch.images.count=1"}).adapter.base_skips;
   CHECK(skips == module_set{module::head, module::experts_gate, module::experts_up, module::experts_down});
-  CHECK(holds(refusal_of({command("openai/gpt-oss-20b", "--lora_target_modules q_proj --load_in_4bit")}, text_of_old), "MXFP4"));
+}
+
+TEST_CASE("gpt-oss, which OpenAI stores in MXFP4") {
+  const std::string ends = "openai/gpt-oss-20b is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16";
+  const std::string four = "--lora_target_modules q_proj k_proj --load_in_4bit";
+  for (const auto& set : {text_of_old, text_of_new}) CHECK(holds(refusal_of({command("openai/gpt-oss-20b", four)}, set), ends));
+  // The copy that the sentence names is loaded by bitsandbytes, which finds its linear layers and no experts.
+  const auto copy = job_of({command("unsloth/gpt-oss-20b-BF16", four)}, text_of_old).adapter;
+  CHECK(copy.base == formats::nf4);
+  CHECK(copy.base_skips == module_set{module::head, module::experts_gate, module::experts_up, module::experts_down});
+  // ms-swift hands transformers a configuration of bitsandbytes', too; LLaMA-Factory makes the checkpoint bf16, whatever quantization_bit says.
+  const std::vector<std::string> one{"hardware.gpus_per_node=1", "environment.transformers=4.57"};
+  CHECK(holds(refusal_of({{"run.sh", "swift sft --model openai/gpt-oss-20b --train_type lora --quant_method bnb --quant_bits 4 --target_modules q_proj k_proj --dataset a --max_length 2048\n"}}, one), ends));
+  const auto factory = [&](const std::string& more) {
+    return job_of({{"lf.yaml", "stage: sft\nmodel_name_or_path: openai/gpt-oss-20b\nfinetuning_type: lora\nlora_target: all\ndataset: a\ntemplate: gpt\ncutoff_len: 2048\nbf16: true\n" + more}}, one);
+  };
+  CHECK(factory("quantization_bit: 4\n") == factory(""));
 }
 
 }  // namespace test_joined_experts

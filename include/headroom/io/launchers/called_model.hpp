@@ -6,6 +6,17 @@
 
 namespace headroom::io {
 
+namespace detail {
+
+/// OpenAI stores gpt-oss in MXFP4; copies in bf16 have other names.
+inline bool is_in_mxfp4(std::string_view model) { return model.starts_with("openai/gpt-oss"); }
+/// transformers ends where bitsandbytes is to load it (quantizers/auto.py, merge_quantization_configs).
+inline void refuse_mxfp4_by_bitsandbytes(const std::string& model, const std::string& place) {
+  if (is_in_mxfp4(model)) fail("headroom: " + place + ": " + model + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 (unsloth/gpt-oss-20b-BF16)");
+}
+
+}  // namespace detail
+
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
 struct called_model {
   std::optional<shape> known;  ///< nothing: the library has none

@@ -127,9 +127,9 @@ class trainer_arguments {
   /// OpenAI stores gpt-oss in MXFP4. transformers makes it bf16 where Mxfp4Config says so (examples/scripts/sft_gpt_oss.py) or Triton and the package kernels are not
   /// there to multiply it as it is, in which form it does not train (quantizers/quantizer_mxfp4.py validate_environment, is_trainable; 2026-07).
   void stored_in_mxfp4(const std::string& model, const std::string& place) {
-    if (!model.starts_with("openai/gpt-oss")) return;
+    if (!is_in_mxfp4(model)) return;
     for (const auto* key : {"load_in_4bit", "load_in_8bit"})
-      if (v_.on(key)) fail("headroom: " + v_.place(key) + ": " + model + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 (unsloth/gpt-oss-20b-BF16)");
+      if (v_.on(key)) refuse_mxfp4_by_bitsandbytes(model, v_.place(key));
     const std::string what = model + " is stored in MXFP4 and taken to be made bf16 as it is loaded: by Mxfp4Config(dequantize=True), or because the package kernels is not installed, with which transformers does not train it";
     d_->notes.push_back(place + ": " + what);
     d_->assumed.push_back(what);

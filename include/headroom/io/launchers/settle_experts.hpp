@@ -33,8 +33,7 @@ inline void tell_of_routers(draft& d, const shape& m, const profile& framework) 
   d.notes.push_back(place + ": adapters beside routers, which are linear layers in this release of transformers, are left out: --set 'adapter.targets=[\"all-linear\", \"router\"]' counts them");
 }
 
-/// PEFT finds no experts that are parameters, and bitsandbytes leaves them as they are; gpt-oss' own checkpoints are in MXFP4, and transformers ends where
-/// bitsandbytes is to load those (quantizers/auto.py merge_quantization_configs).
+/// PEFT finds no experts that are parameters, and bitsandbytes leaves them as they are.
 inline void settle_experts(draft& d) {
   const auto* targets = d.find({"adapter", "targets"});
   if (targets == nullptr || !d.has({"model"}) || !d.has({"framework"}) || d.has_read(file_kind::job) || d.place_of("adapter.targets").starts_with("--set")) return;
@@ -51,10 +50,10 @@ inline void settle_experts(draft& d) {
     if (linear.empty()) fail("headroom: " + place + ": " + targets->dump() + " names experts, which are parameters and no linear layers of this model: PEFT finds none");
     d.say({"adapter", "targets"}, linear, place);
   }
-  const auto* base = d.find({"adapter", "base"});
-  if (base == nullptr || since_5) return;
+  if (!d.has({"adapter", "base"})) return;
   const auto by = d.place_of("adapter.base").empty() ? d.place_of("adapter") : d.place_of("adapter.base");
-  if (m.experts.bias) fail("headroom: " + by + ": gpt-oss is stored in MXFP4, and transformers ends where bitsandbytes is to load it; and it leaves experts as they are, which are parameters: say what the base is with --set adapter.base and adapter.base_skips");
+  if (framework.modules.kind == layer_modules::eager && !by.starts_with("--set")) refuse_mxfp4_by_bitsandbytes(d.trained_name, by);
+  if (since_5) return;
   auto skips = d.has({"adapter", "base_skips"}) ? *d.find({"adapter", "base_skips"}) : json_value::array();
   for (const auto* one : {"experts_gate", "experts_up", "experts_down"}) skips.push_back(one);
   d.say({"adapter", "base_skips"}, skips, by);

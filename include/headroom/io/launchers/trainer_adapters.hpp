@@ -2,6 +2,7 @@
 // What trains under the Trainer: PEFT's adapters, a quantised base, frozen parts.
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/listed_modules.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/training_program.hpp>
@@ -233,6 +234,10 @@ class factory_adapters {
     if (bits == 0) return {};
     if (type != "lora") fail("headroom: quantization_bit needs finetuning_type \"lora\"");
     if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
+    if (is_in_mxfp4(d_->trained_name)) {  // model/model_utils/quantization.py, configure_quantization
+      d_->notes.push_back(v_->place("quantization_bit") + ": quantization_bit has no effect: " + d_->trained_name + " is stored in MXFP4, which LLaMA-Factory makes bf16 as it is loaded");
+      return {};
+    }
     return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
   /// LLaMA Pro: the last layer of each group, of as many groups as layers train (model/adapter.py, _setup_freeze_tuning).
