@@ -268,6 +268,9 @@ TEST_CASE("a configuration of one's own goes over verl's, and the command over i
   CHECK(holds(with("    n: 4", "    sglang_rollout_mode: server"), "tools.yaml:15: actor_rollout_ref.rollout.sglang_rollout_mode is not known here"));
   CHECK(holds(refusal_of({mine}), "tools.yaml is a configuration of verl's that its command goes over: give the script that starts it, too"));
   CHECK(holds(refusal_of({{"other.yaml", mine.said}, {"run.sh", command + "\n"}}), "names \"tools.yaml\", which no file here is"));
+  // One that the command does not name is not passed over.
+  for (const std::string named : {"", "--config-name=ppo_trainer "})
+    CHECK(holds(refusal_of({mine, {"run.sh", "python3 -m verl.trainer.main_ppo " + named + command.substr(command.find("algorithm.")) + "\n"}}), "tools.yaml is a configuration of verl's that the command in run.sh does not name"));
   // SGLang's weights, keys and values are half of what a GPU of 80 GiB has beside a context and the eighth of the fp32 weights that is there when it starts
   // (mem_fraction_static); while it sleeps its graphs stay, and the context of a process of its own where weights go through a buffer.
   CHECK_FALSE(objection_to(j));

@@ -40,7 +40,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
      .instead = "python3 -m verl.experimental.one_step_off_policy.main_ppo, where it stands since, is"},
     // volcengine/verl: verl/trainer/config/*.yaml.
     {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic",
-     .instead = "python3 -m verl.trainer.main_ppo with overrides of verl's own configuration is, over FSDP"},
+     .instead = "verl.trainer.main_ppo and verl.trainer.fsdp_sft_trainer with overrides of verl's own configurations are"},
     // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
     {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref",
      .instead = "its trainers openrlhf.cli.train_sft, train_rm, train_dpo and train_ppo_ray are"},

@@ -67,11 +67,14 @@ inline shell_word verl_config_of(std::span<const shell_word> words) {
 /// Errors: job_error for one that was not given.
 inline void say_verl_config(std::span<const shell_word> words, std::span<const document> files, bool detached, document& into) {
   const auto name = verl_config_of(words);
-  if (name.text.empty()) return;
+  const auto unnamed = [&] {
+    if (!files.empty()) fail("headroom: " + files.front().source + " is a configuration of verl's that the command in " + into.source + " does not name (--config-name): take it out, or have the command name it");
+  };
+  if (name.text.empty()) return unnamed();
   const bool own = name.text == "ppo_trainer" || name.text == "ppo_megatron_trainer" || (detached && (name.text == "one_step_off_ppo_trainer" || name.text == "one_step_off_ppo_megatron_trainer"));
   if (own) {
     if (name.text.find("megatron") != std::string::npos) into.root["--megatron"] = true;
-    return;
+    return unnamed();
   }
   const auto place = "headroom: " + into.source + ":" + std::to_string(name.line);
   if (!name.known()) fail(place + ": --config-name is " + in_quotes(name.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
