@@ -89,7 +89,6 @@ class swift_megatron {
     if (!sixteen && !v_.on("bf16", !half)) d_->unmodelled_key("bf16", false, v_.place("bf16"), "over Megatron-Core, which trains in 16 bits");
     set(sixteen ? "fp16" : "bf16", true, v_.has("fp16") || !half ? "fp16" : "torch_dtype");
     rest();
-    d_->assumed.emplace_back("the vocabulary is padded as Megatron-LM pads it");
     const auto adapter = adapters(m);
     import_megatron(*d_, to_);
     d_->say({"framework", "version"}, "Megatron-SWIFT", v_.source());

@@ -42,7 +42,6 @@ class verl_megatron {
     update();
     for (const auto& [theirs, megatron] : {std::pair{"gradient_accumulation_fusion", "no-gradient-accumulation-fusion"}, {"apply_rope_fusion", "no-rope-fusion"}})
       if (!fused_[theirs]) set(megatron, true);
-    d_->assumed.emplace_back("the vocabulary is padded as Megatron-LM pads it");
     import_megatron(*d_, to_);
   }
 
