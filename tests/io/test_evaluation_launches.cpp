@@ -94,6 +94,15 @@ TEST_CASE("LLaMA-Factory, ms-swift, axolotl, TRL and DeepSpeed-Chat, each by its
   CHECK(of(swift + "--val_dataset a --eval_strategy no") == evaluation{});
   CHECK(of(swift + "--val_dataset a --save_strategy no") == evaluation{});
   CHECK(of(swift + "--eval_strategy steps") == evaluation{});  // of nothing
+  // From 3.0 to 3.5 ms-swift divided the data by itself (swift/llm/argument/base_args/data_args.py of 5df8180fd^, split_dataset_ratio 0.01).
+  const std::vector<std::string> before{"hardware.gpus_per_node=8", "environment.ms-swift=3.5"}, since{"hardware.gpus_per_node=8", "environment.ms-swift=3.6"};
+  CHECK(of(swift, before) == evaluation{.batch = 1, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(swift, since) == evaluation{});
+  for (const auto* none : {"--split_dataset_ratio 0", "--eval_strategy no", "--save_strategy no", "--streaming true"})
+    CHECK(of(swift + none, before) == evaluation{});
+  CHECK(of(swift + "--tuner_type lora", before) == evaluation{});  // a word of release 4
+  const auto told = draft_of({{"run.sh", swift + "--train_type lora\n"}}).notes;
+  CHECK(std::any_of(told.begin(), told.end(), [](const std::string& n) { return holds(n, "run.sh: split_dataset_ratio is not given: nothing is evaluated since ms-swift 3.6"); }));
   CHECK(of(pairs + "--eval_strategy steps") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
   CHECK(of(pairs + "--do_eval") == evaluation{});  // TRL's script does not
 }

@@ -22,6 +22,7 @@ class draft {
   using named_file = draft_facts::named_file;
   using said_keys = draft_facts::said_keys;
   using evaluated_examples = draft_facts::evaluated_examples;
+  using default_of_release = draft_facts::default_of_release;
   using stage_rule = draft_facts::stage_rule;
 
   /// Checkpoints to compare the model with.
@@ -155,23 +156,11 @@ class draft {
   std::optional<fact> least_samples;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
-  std::optional<evaluated_examples> evaluates;
+  /// What is evaluated; and what is where an older release runs.
+  std::optional<evaluated_examples> evaluates, evaluates_before;
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
 
-  /// A default that a program's release changed, where a file leaves it open; `--set environment.PROGRAM=VERSION` decides. Where `asks` nothing
-  /// may stand for it; else the older one does, and a note says so. `newer` and `older` say what each is; null: what stands there already.
-  struct default_of_release {
-    std::string_view program;
-    std::int32_t since{};  ///< 100 × major + minor
-    std::string place, what;
-    bool asks{};
-    void (*newer)(draft&, const std::string& place){};
-    bool (*matters)(const draft&){};  ///< null: always
-    void (*older)(draft&, const std::string& place){};
-    std::int32_t assumed{};  ///< the release that stands where none is said; 0: one before `since`
-    friend bool operator==(const default_of_release&, const default_of_release&) = default;
-  };
   std::vector<default_of_release> releases;
   std::vector<std::string> assumed{};  ///< of them, the older ones that stand
 

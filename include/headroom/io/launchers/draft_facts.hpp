@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom::io {
@@ -23,6 +24,8 @@ struct safetensors_index {
 
 /// What a file is.
 enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox, deepspeed_chat, ray_environment, nemo_rl };
+
+class draft;
 
 namespace draft_facts {
 
@@ -77,6 +80,20 @@ struct stage_rule {
   std::vector<std::int64_t> starts{};
   std::string place{};
   bool operator==(const stage_rule&) const = default;
+};
+
+/// A default that a program's release changed, where a file leaves it open; `--set environment.PROGRAM=VERSION` decides. Where `asks` nothing
+/// may stand for it; else the older one does, and a note says so. `newer` and `older` say what each is; null: what stands there already.
+struct default_of_release {
+  std::string_view program;
+  std::int32_t since{};  ///< 100 × major + minor
+  std::string place, what;
+  bool asks{};
+  void (*newer)(draft&, const std::string& place){};
+  bool (*matters)(const draft&){};  ///< null: always
+  void (*older)(draft&, const std::string& place){};
+  std::int32_t assumed{};  ///< the release that stands where none is said; 0: one before `since`
+  friend bool operator==(const default_of_release&, const default_of_release&) = default;
 };
 
 }  // namespace draft_facts

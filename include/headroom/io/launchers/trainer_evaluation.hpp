@@ -22,7 +22,7 @@ class trainer_evaluation {
     const bool losses = v_->on("prediction_loss_only"), keeps = keeps_predictions() && !losses;
     const auto groups = v_->number("eval_accumulation_steps", 0, 0), examples = p_->keeps_predictions ? v_->number("max_eval_samples", 0, 0) : 0;
     const auto made = generated(!when.empty());
-    if (when.empty()) return;
+    if (when.empty() && !split_before_) return;
     draft::evaluated_examples e{.batch = at_once, .key = std::string{batch_key_}, .place = v_->place(v_->has(batch_key_) ? batch_key_ : when), .keys = {}, .by_trainer = p_->name != "deepspeed-chat-sft"};
     if (made > 0) e.keys["generate"] = made;
     if (!caches()) e.keys["use_cache"] = false;
@@ -32,6 +32,7 @@ class trainer_evaluation {
     } else {
       e.keys["loss_only"] = true;
     }
+    if (when.empty()) return before_3_6(std::move(e));
     if (keeps && examples == 0) {
       const std::string what = "predictions and labels that an evaluation keeps for its metrics, 16 bytes of each token, are not counted, as no file says how many examples are evaluated";
       d_->notes.push_back(v_->place(when) + ": " + what + " (--set evaluation.loss_only=false, evaluation.samples=N, evaluation.kept_bytes=16)");
@@ -41,6 +42,14 @@ class trainer_evaluation {
   }
 
  private:
+  /// split_dataset_ratio was 0.01 by default from ms-swift 3.0 (b40f31df7 of 2024-12-05) to 3.5 (5df8180fd of 2025-07-03).
+  void before_3_6(draft::evaluated_examples e) {
+    if (v_->has("train_type"))  // a word of 3.x alone
+      d_->notes.push_back(v_->source() + ": split_dataset_ratio is not given: nothing is evaluated since ms-swift 3.6 (2025-07), and a hundredth of the data before: say it, or --set environment.ms-swift=VERSION");
+    d_->evaluates_before = std::move(e);
+    d_->releases.push_back({"ms-swift", 306, v_->source(), "split_dataset_ratio is 0.01 before ms-swift 3.6 (2025-07), and 0 since", false, nullptr, [](const draft& d) { return d.find({"environment", "ms-swift"}) != nullptr; },
+                            [](draft& d, const std::string&) { d.evaluates = d.evaluates_before; }});
+  }
   /// The argument that says that something is evaluated; empty where nothing does.
   std::string_view asked() {
     std::string_view when;
@@ -56,6 +65,7 @@ class trainer_evaluation {
     if (p_->method == "ppo" || p_->method == "rloo-0.21") return {};  // their loops never ask
     if (swift_ && v_->word_now("rlhf_type") == "ppo") {
       split(when, never);
+      split_before_ = false;
       return {};
     }
     if (after && when.empty() && ends_with_one()) when = "do_eval";
@@ -77,7 +87,9 @@ class trainer_evaluation {
       if (says(key)) of = key;
     if (share > 0) of = "split_dataset_ratio";
     if (old_share > 0) of = "dataset_test_ratio";
-    if (of.empty() || never || (when.empty() && v_->word_now("save_strategy") == "no")) return {};
+    if (never || (when.empty() && v_->word_now("save_strategy") == "no")) return {};
+    split_before_ = of.empty() && !early && !v_->has("split_dataset_ratio") && !v_->has("tuner_type") && !v_->on("streaming");
+    if (of.empty()) return {};
     return when.empty() ? of : when;
   }
   /// Predictions and labels, of 8 bytes each: preprocess_logits_for_metrics makes them of the logits.
@@ -124,6 +136,7 @@ class trainer_evaluation {
   named_values* v_;
   const training_program* p_;
   bool factory_, swift_;
+  bool split_before_{};  ///< ms-swift 3.0 to 3.5 divides the data by itself
   std::string_view batch_key_;
 };
 
