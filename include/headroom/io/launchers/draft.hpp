@@ -196,7 +196,7 @@ class draft {
   [[nodiscard]] std::string place_of(std::string path) const {
     while (true) {
       if (const auto it = places_.find(path); it != places_.end()) return it->second;
-      const auto cut = path.find_last_of('.');
+      const auto cut = path.find_last_of(".[");
       if (cut == std::string::npos) return {};
       path.resize(cut);
     }
@@ -221,7 +221,7 @@ class draft {
     for (std::size_t at = 0; at < sentence.size();) {
       const auto end = std::min(sentence.find_first_of(" ,;:", at), sentence.size());
       const auto word = sentence.substr(at, end - at);
-      if (job.contains(word.substr(0, word.find('.')))) add(word);
+      if (job.contains(word.substr(0, word.find_first_of(".[")))) add(word);
       at = end + 1;
     }
     for (auto at = sentence.find(options); at != std::string::npos; at = sentence.find(options, at)) {

@@ -196,7 +196,7 @@ inline void import_megatron(draft& d, const document& from, megatron_program pro
     d.framework_is("megatron", from.source);
     const auto date = detail::megatron_date(d, from);
     const auto now = detail::in_todays_words(from);
-    detail::megatron_arguments{d, now, date, program}.import();
+    with_places(now, [&] { detail::megatron_arguments{d, now, date, program}.import(); });
   });
 }
 

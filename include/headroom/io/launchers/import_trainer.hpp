@@ -268,7 +268,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     const auto arguments = config.arguments();
     auto with = p;
     with.method = config.method();
-    detail::trainer_arguments{d, arguments, with}.import();
+    with_places(arguments, [&] { detail::trainer_arguments{d, arguments, with}.import(); });  // by the lines of axolotl's own keys
     config.finish();
   });
 }

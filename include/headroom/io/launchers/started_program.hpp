@@ -63,7 +63,7 @@ class started_program {
     for (auto& [key, value] : from.root.items())  // words on a command line
       if (value == "true" || value == "True") value = true;
       else if (value == "false" || value == "False") value = false;
-    swift_megatron{*d_, from, words[0].text == "rlhf"}.import();
+    with_places(from, [&] { swift_megatron{*d_, from, words[0].text == "rlhf"}.import(); });
     for (const auto& w : own) say_pixels(*d_, w, from.source);
   }
 
