@@ -112,6 +112,40 @@ TEST_CASE("files of other programs quote nothing as it stands") {
     }
 }
 
+#if HEADROOM_HAS_YAML
+TEST_CASE("a refusal says its line, whatever the key became") {
+  const auto begins = [](const std::string& file, const std::string& text, const std::string& sentence) {
+    const auto said = imported::refusal_of({{file, text}}, imported::llama);
+    CAPTURE(said);
+    CHECK(said.starts_with("headroom: " + file + ":" + sentence));
+  };
+  const std::string swift = "NPROC_PER_NODE=2 \\\nmegatron sft --model Qwen/Qwen2.5-7B-Instruct --max_length 512 ";
+  begins("a.sh", swift + "--tuner_type x\n", "2: tuner_type must not be \"x\"");
+  begins("a.sh", swift + "--micro_batch_size '\x1b'\n", "2: micro_batch_size must be a whole number");
+  begins("a.sh", swift + "--virtual_pipeline_model_parallel_size -1\n", "2: virtual_pipeline_model_parallel_size must be");
+  const std::string megatron = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --vocab-size 1000 --micro-batch-size 1 ";
+  begins("a.sh", megatron + "--intra-layer-model-parallel-size x\n", "1: tensor-model-parallel-size must be a whole number");
+  begins("a.sh", megatron + "--activations-checkpoint-num-layers x --activations-checkpoint-method uniform\n", "1: recompute-num-layers must be");
+  begins("a.yaml", "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 1\nsequence_len: 64\noptimizer: x\nflash_attention: true\nbf16: true\n", "4: optim must not be \"x\"");
+  begins("a.yaml", "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 1\nrl: grpo\ntrl:\n  max_completion_length: 8\n  num_iterations: -1\nflash_attention: true\nbf16: true\n", "4: num_iterations must be");
+  begins("a.yaml", "model_name_or_path: qwen2.5-7b\nfinetuning_type: freeze\nfreeze_trainable_layers: 2\nfreeze_trainable_modules: x\nbf16: true\n", "3: trainable[0].modules[0] must not be \"x\"");
+}
+#endif
+
+TEST_CASE("a configuration's own lists and sections are what they must be") {
+  const auto why = [](const std::string& more) {
+    return imported::refusal_of({{"config.json", R"({"model_type": "qwen3", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 100)" + more + "}"}},
+                                {"framework=deepspeed", "batch.sequence=8", "hardware.gpus_per_node=1"});
+  };
+  CHECK(why("") == "");
+  for (const auto* none : {"null", "[\"full_attention\", \"full_attention\"]"}) CHECK(why(std::string{", \"layer_types\": "} + none) == "");
+  CHECK(why(", \"quantization_config\": null") == "");
+  for (const auto* value : {"\"x\"", "1", "true", "\"\""}) {
+    CHECK(why(std::string{", \"quantization_config\": "} + value).starts_with("headroom: config.json:1: quantization_config must be an object, found "));
+    CHECK(why(std::string{", \"layer_types\": "} + value).starts_with("headroom: config.json:1: layer_types must be a list of words, one for each layer, found "));
+  }
+}
+
 TEST_CASE("the fuzzer's first texts are refused in plain sentences, or read") {
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator{std::string{HEADROOM_TEST_DATA} + "/hostile"}) {

@@ -147,7 +147,7 @@ class config {
     return {value == nullptr || value->is_null() ? empty : *value, at(key), asked_};
   }
 
-  [[nodiscard]] std::string at(const std::string& key) const { return path_ + "." + key; }
+  [[nodiscard]] std::string at(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
 
   static std::int64_t whole(const json& value, const std::string& where, std::int64_t low, std::int64_t high) {
     std::int64_t v = low - 1;

@@ -75,7 +75,8 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");
   for (const char* key : {"layer_types", "layers_block_type"})
-    if (const json* list = c.find({key}); list != nullptr && list->is_array() && !m.pattern.given())
+    if (const json* list = c.find({key}); list != nullptr && !list->is_null() && !list->is_array()) complain(c.at(key) + " must be a list of words, one for each layer, found " + shown(*list));
+    else if (list != nullptr && list->is_array() && !m.pattern.given())
       for (const auto& layer : *list)
         if (!layer.is_string() || layer.get_ref<const std::string&>().find("attention") == std::string::npos || layer == "linear_attention")
           refuse(key, "layers of the kind " + shown(layer));

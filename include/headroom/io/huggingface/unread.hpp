@@ -125,13 +125,13 @@ inline bool repeats(const json& copy, const json& part) {
 /// Refuses the first key of an object that nobody asked for, unless it shapes nothing.
 inline void check_asked(const json& object, const std::string& path, const key_log& asked, const reader_of_keys& by) {
   for (const auto& [key, value] : object.items()) {
-    const auto place = path + "." + key;
+    const auto before = path.empty() ? path : path + ".", place = before + key;
     if (value.is_null() || is_harmless(key)) continue;
     if (!asked.contains(place)) {
       const bool silent = value == false || value == 0 || value == "" || ((value.is_object() || value.is_array()) && value.empty());
       if (!by.type.empty() && (silent || passes(by.type, key))) continue;
       if (key.ends_with("_config_dict") && object.contains(key.substr(0, key.size() - 5)) && repeats(value, object.at(key.substr(0, key.size() - 5)))) continue;
-      complain(path + "." + printable(cut_to(key, 64)) + " is not known for " + by.name + ", and may shape the network. Take it away if it does not, found " + shown(value));
+      complain(before + printable(cut_to(key, 64)) + " is not known for " + by.name + ", and may shape the network. Take it away if it does not, found " + shown(value));
     }
     if (value.is_object() && (key.ends_with("_config") || key == "encoder" || key == "decoder")) check_asked(value, place, asked, by);
   }

@@ -48,15 +48,23 @@ inline number_format stored_format(const json_value& said, const std::string& pa
        " is not modelled by this version; accepted: bitsandbytes; gptq with 4 or 8 bits and awq with 4 bits, in groups of 128; fp8 and mxfp4, which are dequantised as they are loaded");
 }
 
+/// A configuration's own quantization_config; null where it has none, or null itself. Throws job_error for what is no object.
+inline const json_value* quantised_by(const json_value& config, const std::string& path) {
+  const auto it = config.is_object() ? config.find("quantization_config") : config.end();
+  if (!config.is_object() || it == config.end() || it->is_null()) return nullptr;
+  if (!it->is_object()) wrong_value(path, "an object", *it);
+  return &*it;
+}
+
 }  // namespace detail
 
 /// What a quantised model asks of the job. Its weights do not train by themselves (transformers trainer_utils.py validate_quantization_for_training:
 /// "You cannot perform fine-tuning on purely quantized models").
 inline void read_stored_format(job& j, const json_value& model, const file_base& base) {
   const auto config = detail::config_of(model, base);
-  const auto it = config.is_object() ? config.find("quantization_config") : config.end();
-  if (!config.is_object() || it == config.end() || !it->is_object()) return;
-  const auto stored = detail::stored_format(*it, "model.quantization_config");
+  const auto* said = detail::quantised_by(config, "model.quantization_config");
+  if (said == nullptr) return;
+  const auto stored = detail::stored_format(*said, "model.quantization_config");
   if (!stored.set()) return;
   if (!j.adapter.active())
     fail("headroom: model.quantization_config: weights in " + std::string{stored.label.view()} + " do not train by themselves: add an adapter, or take quantization_config away");

@@ -13,9 +13,9 @@ inline void say_configured(draft& d, const json_value& config, const std::string
   if (!config.is_object()) return;
   d.model_drops = detail::dropout_of(config);
   d.stored.reset();
-  const auto it = config.find("quantization_config");
-  if (it == config.end() || !it->is_object()) return;
-  const auto format = detail::stored_format(*it, place + ": quantization_config");
+  const auto* said = detail::quantised_by(config, "quantization_config");
+  if (said == nullptr) return;
+  const auto format = detail::stored_format(*said, place + ": quantization_config");
   d.stored = draft::said{format.set() ? std::string{format.label.view()} : std::string{}, place};
 }
 
