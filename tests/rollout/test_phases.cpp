@@ -254,6 +254,17 @@ TEST_CASE("an engine on other GPUs takes nothing here") {
   CHECK(at(r, phase::backward) == at(estimate(beside_vllm()), phase::backward));
 }
 
+TEST_CASE("weights that go to an engine on other GPUs are gathered as for one here") {
+  auto j = beside_vllm();
+  j.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::separate, .prompt = 512, .completion = 512};
+  CHECK(above_rest(j, phase::sync) == 2LL * 152'064 * 3584);  // tensor by tensor: the largest
+  // TRL gathers the whole model to merge adapters, 28 × 16 × (3,584 + 3,584) numbers of bf16, as all are; the product of an adapter's matrices is there twice.
+  CHECK(above_rest(lora(j), phase::sync) == 2 * p7 + 2 * 28 * 16 * 7168 + 2 * 2 * 3584 * 3584);
+  j.sharding = zero(2);
+  CHECK(above_rest(j, phase::sync) == 0);  // each is whole already
+  CHECK(above_rest(lora(j), phase::sync) == 2 * 2 * 3584 * 3584);
+}
+
 TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   const auto with = [](auto change) {
     auto j = beside_vllm();

@@ -270,9 +270,12 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
     if (const auto shown = sampled_at_once(*s.source); shown > 0) look_at_own_generation(t, s, st, stays, shown, shown, layers);
     return;
   }
-  // verl's detached workers send each parameter from a second tensor of its size (one_step_off_policy/fsdp_workers.py sync_rollout_weights).
-  if (!r.shares_gpus() && s.source->objective.code == method_code::verl) t.look_beside(phase::sync, -1, stays + moment(row::gathered_parameters, 2 * (sync_sizes_of(s.model, list).tensor * s.precision.parameters.density())));
-  if (!r.shares_gpus()) return;
+  if (!r.shares_gpus()) {
+    // verl's detached workers send each parameter from a second tensor of its size (one_step_off_policy/fsdp_workers.py sync_rollout_weights); others
+    // gather weights, and merge adapters, as for an engine here (TRL trl/generation/vllm_generation.py sync_weights).
+    if (s.source->objective.code != method_code::verl) return look_at_sync(t, s, list, st, {}, stays);
+    return t.look_beside(phase::sync, -1, stays + moment(row::gathered_parameters, 2 * (sync_sizes_of(s.model, list).tensor * s.precision.parameters.density())));
+  }
   const auto e = engine_here(s, list, st);
   look_at_sync(t, s, list, st, e, stays);
   auto m = stays;
