@@ -265,6 +265,20 @@ TEST_CASE("weights that go to an engine on other GPUs are gathered as for one he
   CHECK(above_rest(lora(j), phase::sync) == 2 * 2 * 3584 * 3584);
 }
 
+TEST_CASE("verl's SGLang is a process of its own, whether weights pass through a buffer or not") {
+  job j = constant;
+  j.framework = frameworks::hf_trainer;
+  j.sharding = fsdp2();
+  j.attention = attention::flash;
+  j.objective.code = method_code::verl;
+  j.rollout.engine = engine_kind::sglang;
+  const auto passed = headroom::detail::outside_of(settle(j)).engine;
+  j.rollout.sync_bucket_mib = 0;
+  CHECK(headroom::detail::outside_of(settle(j)).engine == passed);
+  j.rollout.engine = engine_kind::vllm;  // in the trainer's process, before 2026-01-24
+  CHECK(headroom::detail::outside_of(settle(j)).engine < passed);
+}
+
 TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   const auto with = [](auto change) {
     auto j = beside_vllm();

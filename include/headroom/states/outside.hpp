@@ -120,11 +120,11 @@ constexpr bytes nccl_of(const settled_job& s) {
 
 namespace detail {
 
-/// Processes beside the trainer's on this GPU. verl's engine is one since it sends weights through a buffer (workers/rollout/vllm_rollout,
-/// 2026-01-24); OpenRLHF's engine, reference, reward model and critic are one each (openrlhf/trainer/ray/launcher.py RayActorGroup).
+/// Processes beside the trainer's on this GPU. verl's vLLM is one since weights pass through a buffer (workers/rollout/vllm_rollout, 2026-01-24), its
+/// SGLang always (workers/rollout/sglang_rollout, _launch_subprocesses); OpenRLHF's engine, reference, reward model and critic are one each (openrlhf/trainer/ray/launcher.py RayActorGroup).
 constexpr std::int64_t processes_beside(const job& j) {
   const auto& o = j.objective;
-  if (o.code == method_code::verl) return j.rollout.sync_bucket_mib != 0 ? 1 : 0;
+  if (o.code == method_code::verl) return j.rollout.engine == engine_kind::sglang || j.rollout.sync_bucket_mib != 0 ? 1 : 0;
   if (o.code == method_code::nemo_rl) return 1;  // an actor of Ray's (nemo_rl/models/generation/vllm/vllm_worker.py)
   if (o.code != method_code::openrlhf) return 0;
   return 1 + (other_model_of(j) == other_weights::own ? 1 : 0) + (o.has_reward() ? 1 : 0) + (o.critic.given() ? 1 : 0);
