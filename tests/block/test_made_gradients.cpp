@@ -71,7 +71,7 @@ void check(const shape& m, seen_of& seen) {
     CHECK(made(all) == 4 * weights_in(m, list, k.first, all));
     for (int i = 0; i < module_count; ++i) {
       auto one = module_set{static_cast<module>(i)};
-      for (const auto& together : {module_set{module::q_proj, module::k_proj, module::v_proj}, module_set{module::gate_proj, module::up_proj}, module_set{module::experts_gate, module::experts_up}, module_set{module::cross_attention, module::norm}})
+      for (const auto& together : {module_set{module::q_proj, module::k_proj, module::v_proj}, module_set{module::gate_proj, module::up_proj}, module_set{module::experts_gate, module::experts_up}, module_set{module::shared_gate, module::shared_up}, module_set{module::cross_attention, module::norm}})
         if (together.has(static_cast<module>(i))) one = together;  // which may be one matrix, and cross-attention has a norm
       CAPTURE(i);
       CHECK(made(one) == 4 * weights_in(m, list, k.first, one));

@@ -182,6 +182,12 @@ TEST_CASE("families whose experts were parameters before transformers 5, too") {
     CAPTURE(m->label.view());
     auto j = over(*m);
     CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("PEFT puts no adapters on them: adapter.targets must be without experts_gate"), job_error);
+    for (const auto* other : {&frameworks::torchtune_202409, &frameworks::litgpt_202410}) {  // whose layers are their own
+      auto own = j;
+      own.framework = *other;
+      const auto why = objection_to(own);
+      CHECK((!why || std::string_view{why.sentence}.find("PEFT puts no adapters") == std::string_view::npos));
+    }
     j.adapter.targets = {module::q_proj, module::v_proj};
     CHECK_NOTHROW(estimate(j));
     j.adapter.base = formats::nf4;

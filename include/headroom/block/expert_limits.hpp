@@ -7,6 +7,9 @@
 
 namespace headroom::detail {
 
+/// Trainers over transformers' own classes; torchtune, litgpt and whoever writes layers themselves have others.
+constexpr bool runs_transformers(const profile& f) { return f.label == "hf-trainer" || f.label == "deepspeed" || f.label == "unsloth"; }
+
 /// Experts that are parameters in transformers before 5, too: where they train, each one's gradient is as large as all of them for a moment, which is modelled for gpt-oss alone.
 template <class No>
 constexpr objection check_always_joined(const job& j, bool trains, const No& no) {
@@ -37,7 +40,7 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
     return no("headroom: adapter.rest_experts is the format, of 16 or 32 bits, of routed experts that are parameters, as since transformers 5, and that a quantised base leaves (adapter.base_skips), or in which "
               "bytes of int8 are multiplied: fp32 or tf32; bits", left.bits);
   const bool trains = !a.active() || (a.modules_to_save.bits & all.bits) != 0;
-  if (always_joined(m) && j.framework.modules.kind == layer_modules::eager && j.framework.experts.gemm == expert_gemm::one_by_one) return check_always_joined(j, trains, no);
+  if (always_joined(m) && runs_transformers(j.framework) && j.framework.experts.gemm == expert_gemm::one_by_one) return check_always_joined(j, trains, no);
   if (!parameters) return {};
   const auto halves = [&](const module_set& s) { return m.mlp == mlp_kind::gated && s.has(module::experts_gate) != s.has(module::experts_up); };
   if (a.active() && (a.targets.bits & all.bits) != 0)

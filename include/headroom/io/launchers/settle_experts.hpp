@@ -2,7 +2,7 @@
 // "All linear layers" of a model whose routed experts are parameters.
 #pragma once
 
-#include <headroom/block/experts.hpp>
+#include <headroom/block/expert_limits.hpp>
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/launchers/called_model.hpp>
@@ -41,7 +41,7 @@ inline void settle_experts(draft& d) {
   const auto framework = read_framework(*d.find({"framework"}), "framework").chosen;
   const bool since_5 = framework.experts.joins_gate();
   if (m.sparse()) tell_of_routers(d, m, framework);
-  if (!m.sparse() || (!since_5 && !(always_joined(m) && framework.modules.kind == layer_modules::eager && framework.experts.gemm == expert_gemm::one_by_one))) return;
+  if (!m.sparse() || (!since_5 && !(always_joined(m) && headroom::detail::runs_transformers(framework) && framework.experts.gemm == expert_gemm::one_by_one))) return;
   const auto place = d.place_of("adapter.targets");
   if (targets->is_array() && std::find(targets->begin(), targets->end(), "all-linear") == targets->end() && m.experts.shared_gate) return;  // gate_proj is that of a shared expert, too
   const auto named = read_modules(*targets, "adapter.targets", m, true);
