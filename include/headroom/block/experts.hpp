@@ -23,7 +23,7 @@ constexpr expert_style style_of(const shape& m) {
   return m.experts.active == 1 && !m.latent() ? expert_style::repeated : expert_style::wide;
 }
 
-/// Whether a layer's experts are parameters and no linear layers in transformers before 5, too, where those of most families are linear layers (models/ of
+/// Whether a layer's experts are parameters and no linear layers in transformers before 5, too, where those of most families are linear layers (its models of
 /// 2025-11: dbrx DbrxExpertGLU, granitemoe GraniteMoeParallelExperts, gpt_oss GptOssExperts, llama4 Llama4TextExperts, qwen3_vl_moe Qwen3VLMoeTextExperts).
 constexpr bool always_joined(const shape& m) {
   return m.sparse() && (m.experts.parameters || style_of(m) == expert_style::fused || style_of(m) == expert_style::repeated);

@@ -15,7 +15,7 @@ namespace detail {
 inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"framework", "who trains: a name, or its version and options, too"},
     {"framework.name", "the framework"},
-    {"framework.version", "a date (2025-03), a release of transformers (4.46.0, transformers 5.1), or what is known of it; left out, or without a date: the newest, which the report says of a text without one"},
+    {"framework.version", "a date (2025-03), a release of transformers (4.46.0, transformers 5.1), of ms-swift or TRL (ms-swift 3.6, TRL 0.24), or what is known of it; left out, or without a date: the newest, which the report says of a text without one"},
     {"framework.options", "the framework's own options under its own names: DeepSpeed's configuration, Megatron-LM's arguments without dashes, torchtitan's sections"},
     {"precision", "a recipe, or number formats; left out: the framework's"},
     {"precision.parameters", "of the weights"},
