@@ -24,10 +24,10 @@ TEST_CASE("QLoRA of a 7B at 1,024 to 65,536 tokens") {
     j.optimizer.how = implementation::foreach;
     return replay(j);
   };
-  for (const auto& [tokens, gib] : measured) {
-    const auto report = at(tokens);
-    CAPTURE(tokens);
-    CHECK(std::round(static_cast<double>(report.ranks[0].device.count()) / (1 << 30)) == gib);
+  for (const auto& run : measured) {
+    const auto report = at(run.first);
+    CAPTURE(run.first);
+    CHECK(std::round(static_cast<double>(report.ranks[0].device.count()) / (1 << 30)) == run.second);
     CHECK(report.fits());
   }
   CHECK_FALSE(at(65'536).fits());  // out of memory

@@ -237,9 +237,9 @@ TEST_CASE("adapters in a tower, in its projector, and in both") {
   qwen.framework = frameworks::hf_trainer;
   qwen.adapter.format = formats::fp32;
   const auto idle = states(qwen);
-  constexpr std::int64_t side = 32 * 16 * (1280 + 3840 + 1280 + 1280 + 3 * (1280 + 3420)) + 16 * (5120 + 5120 + 5120 + 2048);
+  constexpr std::int64_t beside = 32 * 16 * (1280 + 3840 + 1280 + 1280 + 3 * (1280 + 3420)) + 16 * (5120 + 5120 + 5120 + 2048);
   CHECK(idle.trained == parameters{text});
-  CHECK(idle.gpu[row::adapters] == bytes{4 * (text + side) + 32 * 3 * 256});  // a matrix of 16 and 3,420 fills 427.5 blocks of 512 bytes
+  CHECK(idle.gpu[row::adapters] == bytes{4 * (text + beside) + 32 * 3 * 256});  // a matrix of 16 and 3,420 fills 427.5 blocks of 512 bytes
   CHECK(idle.gpu[row::gradients] == bytes{4 * text});
   CHECK(idle.gpu[row::optimizer_state] == bytes{8 * text});
   qwen.batch.images = {.width = 448, .height = 448};

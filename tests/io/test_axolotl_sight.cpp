@@ -145,8 +145,8 @@ TEST_CASE("adapters in a tower, by every linear layer's name or by all of its ow
   // Gemma 3's projector is a parameter; of its tower these are q, k and v alone.
   CHECK_FALSE(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::projector));
   CHECK(yaml(gemma + lora + "lora_target_linear: true\n").adapter.targets.has(module::vision));
-  const auto some = yaml(gemma + lora + "lora_target_modules: [q_proj, k_proj, v_proj, gate_proj]\n");
-  CHECK(some.adapter.vision_targets == module_set{module::q_proj, module::k_proj, module::v_proj});
+  const auto three = yaml(gemma + lora + "lora_target_modules: [q_proj, k_proj, v_proj, gate_proj]\n");
+  CHECK(three.adapter.vision_targets == module_set{module::q_proj, module::k_proj, module::v_proj});
   // Qwen2.5-VL 7B: 28 layers of 3,584 and 18,944; of 32 blocks of 1,280 and 3,420 the MLP alone has a name of these.
   const auto qwens = yaml(qwen + lora + off + "processor_type: AutoProcessor\nlora_target_modules: [q_proj, up_proj]\n", {"batch.images.height=448", "batch.images.width=448"});
   CHECK(trains(qwens) == 16 * (28 * ((3584 + 3584) + (3584 + 18944)) + 32 * (1280 + 3420)));

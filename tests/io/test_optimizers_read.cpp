@@ -35,10 +35,10 @@ std::string why(const std::string& more, const std::vector<std::string>& set = o
 // transformers trainer_optimizer.py.
 TEST_CASE("the Trainer's rarer optimizers") {
   const std::string rank = "optim_args: rank=64,update_proj_gap=100\noptim_target_modules: [attn, mlp]\n";
-  for (const auto& [name, is] : {std::pair<std::string, const optimizer*>{"galore_adamw_8bit", &optimizers::galore_8bit}, {"galore_adafactor", &optimizers::galore_adafactor}, {"galore_adamw", &optimizers::galore}}) {
-    CAPTURE(name);
-    const auto o = said("optim: " + name + "\n" + rank).optimizer;
-    CHECK(o.label == is->label);
+  for (const auto& named : {std::pair<std::string, const optimizer*>{"galore_adamw_8bit", &optimizers::galore_8bit}, {"galore_adafactor", &optimizers::galore_adafactor}, {"galore_adamw", &optimizers::galore}}) {
+    CAPTURE(named.first);
+    const auto o = said("optim: " + named.first + "\n" + rank).optimizer;
+    CHECK(o.label == named.second->label);
     CHECK(o.rank == 64);
     CHECK(o.update_interval == 100);
     CHECK_FALSE(o.in_backward);

@@ -131,11 +131,11 @@ TEST_CASE("no sequence is longer than the positions that a model has learned, an
   CHECK(seen["more"]["advice"].empty());
   CHECK(seen["job"]["batch"]["sequence"] == 1024);
   CHECK(holds(at.run("fit gpt2 --full --gpu t4 --sequence 2048").err, "batch.sequence must be at most model.max_positions, the positions that this model has learned; they are (found 1024)"));
-  for (const auto& [gpu, half] : {std::pair{"v100-32gb", "fp16"}, {"rtx-2080-ti", "fp16"}, {"a100-sxm-40gb", "bf16"}, {"mi300x-192gb", "bf16"}}) {
-    CAPTURE(gpu);
-    const auto job = answer_of(at.run(std::string{"fit llama-3.2-1b --lora --json --gpu "} + gpu))["job"];
-    CHECK(job["precision"]["compute"] == half);
-    CHECK(job["precision"]["parameters"] == half);
+  for (const auto& one : {std::pair{"v100-32gb", "fp16"}, {"rtx-2080-ti", "fp16"}, {"a100-sxm-40gb", "bf16"}, {"mi300x-192gb", "bf16"}}) {
+    CAPTURE(one.first);
+    const auto job = answer_of(at.run(std::string{"fit llama-3.2-1b --lora --json --gpu "} + one.first))["job"];
+    CHECK(job["precision"]["compute"] == one.second);
+    CHECK(job["precision"]["parameters"] == one.second);
   }
 }
 

@@ -59,8 +59,9 @@ TEST_CASE("the order is Primus' before it fills idle time") {
 // Of the finished tables with 4p micro-batches: the fullest stage, in chunks of one micro-batch. 1F1B's first holds 2p.
 TEST_CASE("the fullest stage holds what Primus' does, and the first no less") {
   constexpr std::int64_t held[][3] = {{2, 4, 4}, {3, 4, 4}, {4, 6, 4}, {5, 6, 6}, {6, 8, 6}, {7, 8, 6}, {8, 10, 8}, {9, 10, 8}, {12, 14, 10}, {16, 18, 12}};
-  for (const auto& [stages, half, least] : held)
-    for (const auto& [kind, most] : {std::pair{schedule::v_half, half}, std::pair{schedule::v_min, least}}) {
+  for (const auto& row : held)
+    for (const auto& [kind, most] : {std::pair{schedule::v_half, row[1]}, std::pair{schedule::v_min, row[2]}}) {
+      const auto stages = row[0];
       CAPTURE(stages);
       std::int64_t fullest = 0;
       for (std::int64_t stage = 0; stage < stages; ++stage) fullest = std::max(fullest, in_flight(plan(kind, stages, 4 * stages), stage));
@@ -84,11 +85,11 @@ TEST_CASE("every micro-batch runs forward, backward and its weights once, in tha
 TEST_CASE("a step takes what the clock over Primus' tables says") {
   const auto even = both_chunks(1, 1, 1);
   constexpr double idle[][3] = {{2, 1, 2}, {3, 5, 5}, {4, 5, 11}, {5, 11, 14}, {6, 11, 17}, {7, 17, 23}, {8, 17, 26}, {9, 23, 29}, {12, 29, 41}, {16, 41, 59}};
-  for (const auto& [p, half, least] : idle) {
-    CAPTURE(p);
-    const auto stages = static_cast<std::int64_t>(p);
-    CHECK(step(schedule::v_half, stages, 4 * stages, even) == doctest::Approx(24 * p + half).epsilon(1e-12));
-    CHECK(step(schedule::v_min, stages, 4 * stages, even) == doctest::Approx(24 * p + least).epsilon(1e-12));
+  for (const auto& row : idle) {
+    const auto stages = static_cast<std::int64_t>(row[0]);
+    CAPTURE(stages);
+    CHECK(step(schedule::v_half, stages, 4 * stages, even) == doctest::Approx(24 * row[0] + row[1]).epsilon(1e-12));
+    CHECK(step(schedule::v_min, stages, 4 * stages, even) == doctest::Approx(24 * row[0] + row[2]).epsilon(1e-12));
   }
   const auto near = [](double at) { return doctest::Approx(at).epsilon(0.03); };
   CHECK(step(schedule::v_half, 4, 16, both_chunks(1, 1.25, 0.75)) == near(104.75));

@@ -76,10 +76,11 @@ TEST_CASE("each has the parameters that transformers counted of its published co
     CHECK(total(io::name_of(*m)) + row.value("beside", std::int64_t{0}) == row.at("total").get<std::int64_t>());
     ++held[io::name_of(*m)];
   });
-  for (const auto& [name, parameters] : by_hand()) {
+  for (const auto& one : by_hand()) {
+    const auto& name = one.first;
     CAPTURE(name);
     REQUIRE(io::find_published(name) != nullptr);
-    CHECK(total(name) == parameters);
+    CHECK(total(name) == one.second);
     ++held[io::name_of(*io::find_published(name))];
   }
   // Two words more than what they were made of, in the embedding and in the head.
