@@ -107,7 +107,7 @@ TEST_CASE("estimate and replay ask for the same bytes of every rank of a pipelin
   });
   MESSAGE(seen, " ranks, ", gathers, " of them under Megatron-FSDP");
   CHECK(seen >= draw::some(4'000));
-  CHECK(gathers >= draw::some(100));
+  CHECK(gathers >= draw::some(60));
 }
 
 // Parameters that are made one by one, the buffers that they move into and their gradients' buffers. What is added as it is (shards of
