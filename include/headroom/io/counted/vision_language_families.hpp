@@ -43,7 +43,6 @@ inline language count_glm4v_moe_text(const config& c, tally& t) {
 /// A tower of the family's own, whose merger is the projector, and a language model.
 template <const char* const* Text, void (*Tower)(const config&, tally&), std::int64_t Hidden = 0, std::int64_t Vocab = 0>
 inline language count_merged(const config& c, tally& t) {
-  c.ignore({"image_start_token_id", "image_end_token_id", "video_start_token_id", "video_end_token_id"});
   const auto sight = c.child("vision_config");
   if (const auto type = sight.text({"model_type"}, ""); tower_width_of(type) != 0) complain(sight.at("model_type") + " must be the family's own tower, found " + quoted_word(type));
   t.within(component::vision, [&] { Tower(sight, t); });
