@@ -135,6 +135,21 @@ TEST_CASE("a cuBLAS workspace on Blackwell is as large as PyTorch's version make
   CHECK(workspaces() == hopper);
 }
 
+// RCCL's log names blocks of 4 MiB, 256 KiB and 448 KiB (computeBuffSizes), in pages of 2 MiB; the first ring of rome_model_79 is the first of 28, all doubled.
+TEST_CASE("RCCL has 28 rings twice over on a node of eight MI300X") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::mi300x_192gb, .gpus_per_node = 8}, .framework = frameworks::libtorch, .precision = precisions::bf16_mixed, .batch = {.micro = 1, .sequence = 4096}};
+  constexpr bytes peer{(6 + 2) * 1'048'576};
+  CHECK(nccl(j) == 2 * 56 * peer);  // rings, and trees the other way; no multicast
+  j.hardware.gpus_per_node = 4;
+  CHECK(nccl(j) == 2 * 24 * peer);
+  j.hardware.gpus_per_node = 2;
+  CHECK(nccl(j) == 32 * peer);
+  j.hardware = {.gpu = gpus::mi300x_192gb, .nodes = 2, .gpus_per_node = 8};
+  CHECK(nccl(j) == 2 * 64 * peer);
+  j.hardware.gpus_per_node = 1;
+  CHECK(nccl(j) == 16 * peer);
+}
+
 TEST_CASE("NCCL_BUFFSIZE is the buffer of the Simple protocol") {
   auto j = megatron_job(models::llama_3_1_8b, 1);
   const auto usual = nccl(j);

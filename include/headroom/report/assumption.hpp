@@ -69,7 +69,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     // Published: 1.2 to 3.2 times what is derived. Groups of 2 and 4 A100 544 and 688 MiB (NCCL issue 964), vLLM's of 4 about 1 GiB (pull request
     // 51485), Megatron on 8 H100 7 GB (verl pull request 6408) and on 8 H200 6.6 GiB with the context (basetenlabs/ml-cookbook pull request 105).
     {assumption::nccl_derived,
-     "NCCL's buffers are derived from its defaults (16 or 24 channels, 32 between two ranks of a node, 12 MiB for each neighbour), a "
+     "NCCL's buffers are derived from its defaults (16 or 24 channels, 32 between two ranks of a node, 12 MiB for each neighbour; RCCL's on AMD: 8 a link, 8 MiB), a "
      "communicator for each kind of group; topology and version change them, and published runs have up to three times as much.",
      {"nccl_buffers", reading::device, error_base::nccl, 400, 800}},
     // Calibrated on replay() of all records: ends of blocks that are too small to be cut off add 0.6 % to four values of five, at most

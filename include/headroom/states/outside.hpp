@@ -50,11 +50,22 @@ constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
 }
 
 /// What NCCL has for one channel and peer: 10 MiB to receive from it (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to it
-/// (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685).
+/// (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685). RCCL has fewer threads: 6 MiB and 2
+/// (ROCm/rccl src/include/device.h NCCL_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD at 0cbce2a7, 2024-10-24).
 constexpr bytes nccl_peer(const settled_job& s) {
   const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
-  return round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
+  return round_up(simple + bytes{s.on->maker == vendor::amd ? 8 * 256 * 8 * 16 + 28 * 256 * 8 * 8 : 8 * 512 * 8 * 16 + 120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
 }
+
+/// Channels of a communicator, `near` of whose ranks share a node, and of what is sent to one rank of the node. NCCL: 24 within a node of A100 or H100 (nccl-tests issue 100,
+/// NCCL issue 1259), 16 with fewer links and across nodes (NCCL issue 892); 32 to a rank of the node. RCCL, as on MI300X (src/graph/rome_models.cc
+/// rome_model_79, src/init.cc, src/graph/connect.cc ncclTopoPostset, src/graph/paths.cc ncclTopoComputeP2pChannels at 0cbce2a7): eight for each link to another
+/// GPU of the node, 32 between two, 64 across nodes (16, as NCCL's, where a node has fewer than eight of the ranks: no table of rings is for them); eight to a rank of the node.
+constexpr std::int64_t nccl_channels(const gpu& g, std::int64_t ranks, std::int64_t near) {
+  if (g.maker == vendor::amd) return near < ranks ? (near < 8 ? 16 : 64) : ranks == 2 ? 32 : 8 * (ranks - 1);
+  return near == ranks && g.link_gb_s >= 300 ? 24 : 16;
+}
+constexpr std::int64_t peer_channels(const gpu& g) { return g.maker == vendor::amd ? 8 : 32; }
 
 /// Of a group's ranks, which lie `apart` ranks from each other, those on one node.
 constexpr std::int64_t near_ranks(const settled_job& s, std::int64_t ranks, std::int64_t apart) {
@@ -63,15 +74,14 @@ constexpr std::int64_t near_ranks(const settled_job& s, std::int64_t ranks, std:
 }
 
 /// A communicator. A ring receives from one neighbour and sends to the other, and the tree over the same ranks of a node, a chain, goes both ways
-/// between them. 24 channels within a node of A100 or H100 (nccl-tests issue 100, NCCL issue 1259), 16 with fewer links and across nodes (NCCL
-/// issue 892); where multicast passes large tensors, from 9.0, a buffer of 1 MiB (up to 2.21, torch 2.6, with 2 MiB beside it) in either direction
+/// between them. Where multicast passes large tensors, from 9.0, a buffer of 1 MiB (up to 2.21, torch 2.6, with 2 MiB beside it) in either direction
 /// for each of 16 channels, 24 from 10.0, and each rank of the node (transport/nvls.cc ncclNvlsBufferSetup).
 constexpr bytes communicator(const settled_job& s, std::int64_t ranks, std::int64_t apart, bool passes_much = true) {
   if (ranks <= 1) return bytes{0};
   const auto near = near_ranks(s, ranks, apart);
   const auto& g = *s.on;
   const bool switched = g.link_gb_s >= 300 && near > 1;
-  const auto rings = (switched && near == ranks ? 24 : 16) * (near > 2 && g.link_gb_s >= 100 ? 2 : 1) * nccl_peer(s);
+  const auto rings = nccl_channels(g, ranks, near) * (near > 2 && g.link_gb_s >= 100 ? 2 : 1) * nccl_peer(s);
   if (!passes_much || !switched || near <= 2 || g.compute_capability < 90) return rings;
   const auto torch = s.source->environment.torch;
   const bool beside = torch > 0 ? torch < 207 : s.source->framework.date < 202504;
@@ -90,7 +100,7 @@ constexpr std::int64_t token_peers(const settled_job& s) {
 
 /// NCCL's buffers: a communicator for each kind of group of more than one rank, opened at its first use (Megatron-LM core/parallel_state.py
 /// initialize_model_parallel; torch.distributed.device_mesh, a group for each dimension). Copies between the GPUs of one process need none; what
-/// is sent to one rank of the node alone has 32 channels. Little passes the group of all ranks beside Megatron's and DeepSpeed's own
+/// is sent to one rank of the node alone has channels of its own. Little passes the group of all ranks beside Megatron's and DeepSpeed's own
 /// (megatron/training/training.py start_time_tensor; deepspeed/utils/groups.py _clone_world_group), and that of Megatron's gradient norm
 /// (core/optimizer/__init__.py grad_stats_parallel_group).
 constexpr bytes nccl_of(const settled_job& s) {
@@ -107,7 +117,7 @@ constexpr bytes nccl_of(const settled_job& s) {
   std::int64_t stages = 1;
   if (d.pipeline > 1 && !properties_of(d.schedule).one_process) {
     stages = d.pipeline;
-    all = all + (near_ranks(s, stages, stage) > 1 ? 32 * (stages > 2 ? 2 : 1) : 16) * nccl_peer(s);
+    all = all + (near_ranks(s, stages, stage) > 1 ? peer_channels(*s.on) * (stages > 2 ? 2 : 1) : 16) * nccl_peer(s);
   }
   if (const auto experts = s.model.sparse() ? checked::mul(d.expert, d.expert_tensor) : 1; experts > 1)
     all = all + communicator(s, d.expert_tensor, 1) + communicator(s, stage / experts, experts);  // … gradients of the same experts
@@ -115,7 +125,7 @@ constexpr bytes nccl_of(const settled_job& s) {
   if (modules.megatron() && !modules.nanotron())
     all = all + communicator(s, world, 1, false) + communicator(s, z.by(sharder::megatron) ? world : checked::mul(d.tensor, stages), 1, false);
   else if (z.by(sharder::deepspeed)) all = all + communicator(s, world, 1, false);
-  return all + checked::mul(32, token_peers(s)) * nccl_peer(s);
+  return all + checked::mul(peer_channels(*s.on), token_peers(s)) * nccl_peer(s);
 }
 
 namespace detail {
