@@ -83,6 +83,8 @@ class draft {
   std::optional<said> half;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
+  /// The program that loads its model by transformers' AutoModelForCausalLM (io/launchers/settle_text_class.hpp).
+  std::optional<said> causal;
   /// Kernels that an NPU alone has, which other GPUs go without.
   std::optional<said> npu_kernels;
   /// The program takes the loss of each token itself, whatever kernel the model has for it.

@@ -44,6 +44,7 @@ class trainer_arguments {
     if (tiles) internvl.model();
     const bool packed = !p_->base.packed.empty() && v_.on(p_->base.packed);  // the shape is that of what was packed
     d_->trained_name = model;
+    if (p_->causal) d_->causal = draft::said{std::string{p_->name}, v_.place(called)};
     if (p_->name.starts_with("trl-")) stored_in_mxfp4(model, v_.place(called));
     if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
     batch();

@@ -13,6 +13,7 @@
 #include <headroom/io/launchers/settle_joined_names.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
 #include <headroom/io/launchers/settle_releases.hpp>
+#include <headroom/io/launchers/settle_text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
@@ -203,6 +204,7 @@ inline job draft::settled() {
   detail::ask_for_files(*this);
   detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
+  detail::settle_text_class(*this);
   detail::settle_adapters(*this);
   detail::settle_joined_names(*this);
   detail::settle_experts(*this);

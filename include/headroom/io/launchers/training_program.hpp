@@ -60,6 +60,7 @@ struct training_program {
   std::string_view length{};          ///< its names for batch.sequence
   std::int64_t length_default{};      ///< 0: it must be given
   bool keeps_lengths{};               ///< what it does not pack, it pads to the longest sample of each micro-batch; else to the limit, or nobody knows
+  bool causal{};                      ///< it loads its model by transformers' AutoModelForCausalLM
   std::string_view loads{};           ///< "fp32", "bf16", "fp16", "half" (as it computes); empty: as from_pretrained does by itself
   std::string_view loads_whole{};     ///< where all of the model trains, whatever is said; empty: as it loads
   std::string_view dtype{};           ///< the argument that says otherwise

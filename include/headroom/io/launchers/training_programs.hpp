@@ -40,14 +40,14 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",
      .takes = file_kind::torchtitan},
     // transformers' Trainer (examples/pytorch/language-modeling/run_clm.py, 2026-08).
-    {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .dtype = "torch_dtype|dtype", .keeps_predictions = true, .passed = run_clm_passed},
+    {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .causal = true, .dtype = "torch_dtype|dtype", .keeps_predictions = true, .passed = run_clm_passed},
     {.name = "transformers", .length = "block_size|model_max_length|max_seq_length", .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
     // src/llamafactory/hparams/*_args.py; its own reader says the rest.
     {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .keeps_lengths = true, .loads = "half",
      .recompute = checkpoints::yes, .passed = llama_factory_passed},
     // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
-    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .keys = cached::never, .passed = fastchat_passed},
-    {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512, .loads = "fp32",
+    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .causal = true, .keys = cached::never, .passed = fastchat_passed},
+    {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512, .causal = true, .loads = "fp32",
      .keys = cached::never, .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
     // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
@@ -57,7 +57,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // OpenGVLab/InternVL internvl_chat: io/launchers/internvl_arguments.hpp.
     {.name = "internvl", .scripts = "internvl_chat_finetune.py|internvl_chat_pretrain.py", .length = "max_seq_length", .length_default = 8192, .loads = "bf16", .keys = cached::never, .passed = internvl_passed},
     // OpenBMB/MiniCPM finetune/finetune.py, whose arguments tell it from Qwen's script of the same name.
-    {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
+    {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .causal = true, .loads = "half",
      .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "qlora", .nested_default = true, .prepared = false}, .passed = minicpm_passed},
     // QwenLM/Qwen finetune.py. The model's own code loads itself in bf16; what GPTQ has packed is loaded in fp16.
@@ -65,34 +65,34 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .keys = cached::never, .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
      .base = {.packed = "q_lora"}, .passed = fastchat_passed},
     // shibing624/MedicalGPT training/supervised_finetuning.py, pretraining.py: whole models train in fp32.
-    {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
+    {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .causal = true, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .keys = cached::unless_checkpointed, .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     // … full_supervised_finetuning.py of its releases up to 2.4 (305ab149), whose arguments for adapters nothing reads; its scripts misspell it.
-    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
-    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .keeps_predictions = true,
+    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .causal = true, .loads = "fp16", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
+    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .causal = true, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keys = cached::unless_checkpointed, .keeps_predictions = true,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     {.name = "medicalgpt-rm", .scripts = "training/reward_modeling.py|reward_modeling.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "half", .dtype = "torch_dtype",
      .keys = cached::unless_checkpointed, .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.eight = "load_in_8bit"}, .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     // All that is not quantised is made fp32 before adapters are added.
-    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .keeps_lengths = true, .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
+    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .keeps_lengths = true, .causal = true, .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5},
      .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
-    {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+    {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .causal = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = trl_online_passed, .also = trl_passed, .method = "grpo"},
     // RLOO since 2026-03: the policy is handed over as a model, and the reward model is one of its reward functions.
-    {.name = "medicalgpt-ppo", .scripts = "training/ppo_training.py|ppo_training.py", .marks = "sft_model_path|reward_model_path|max_source_length|train_file_dir", .model = "sft_model_path|model_name_or_path", .loads = "fp32", .dtype = "torch_dtype|dtype",
+    {.name = "medicalgpt-ppo", .scripts = "training/ppo_training.py|ppo_training.py", .marks = "sft_model_path|reward_model_path|max_source_length|train_file_dir", .model = "sft_model_path|model_name_or_path", .causal = true, .loads = "fp32", .dtype = "torch_dtype|dtype",
      .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = trl_online_passed, .also = trl_passed, .method = "rloo", .own = "sft_model_path|reward_model_path"},
     // OptimalScale/LMFlow src/lmflow/args.py, models/hf_model_mixin.py: nothing is prepared for training.
-    {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
+    {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .causal = true, .dtype = "torch_dtype",
      .keys = cached::unless_checkpointed, .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
      .base = {.four = "use_qlora", .kind = "quant_type", .nested = "double_quant", .nested_default = true, .prepared = false}, .passed = lmflow_passed},
     // tatsu-lab/stanford_alpaca train.py.
-    {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .passed = fastchat_passed},
+    {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .causal = true, .passed = fastchat_passed},
     // huggingface/peft examples/sft/train.py.
-    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .keeps_lengths = true, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
+    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .keeps_lengths = true, .causal = true, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
@@ -120,7 +120,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "trl-rloo-0.21", .scripts = "examples/scripts/rloo/rloo.py|examples/scripts/rloo/rloo_tldr.py", .model = "sft_model_path", .model_default = "EleutherAI/pythia-160m", .loads = "fp32", .passed = trl_scored_passed, .also = trl_passed, .method = "rloo-0.21"},
     trl_program("trl-rloo", "trl/scripts/rloo.py|trl.scripts.rloo|rloo.py|rloo_tldr.py|rloo_vlm.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
-    {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype",
+    {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .keeps_lengths = true, .causal = true, .loads = "fp32", .dtype = "torch_dtype",
      .lora = trl_lora, .passed = trl_preference_passed, .also = trl_passed, .method = "simpo"},
     // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.
     {.name = "axolotl", .scripts = "axolotl.cli.train|axolotl/cli/train.py|scripts/finetune.py", .length = "max_length", .loads = "half", .dtype = "dtype", .micro_default = 1,
@@ -130,7 +130,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|swift/cli/rlhf.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .keeps_lengths = true, .loads = "bf16",
      .dtype = "torch_dtype|dtype", .micro_default = 1, .evaluates = 1, .recompute = checkpoints::yes, .passed = swift_passed, .also = swift_rollout_passed},
     // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
-    {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .keeps_lengths = true, .loads = "bf16",
+    {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .keeps_lengths = true, .causal = true, .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
     // unslothai/unsloth: its own reader of arguments (io/launchers/import_unsloth.hpp).
@@ -144,7 +144,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "openrlhf-ppo-ray", .scripts = "openrlhf.cli.train_ppo_ray|openrlhf/cli/train_ppo_ray.py", .takes = file_kind::openrlhf},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
     {.name = "deepspeed-chat-ppo", .scripts = "main.py|step3_rlhf_finetuning/main.py", .marks = "actor_model_name_or_path", .takes = file_kind::deepspeed_chat},  // import_deepspeed_chat.hpp
-    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
+    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .causal = true, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
 });
 // clang-format on
 
