@@ -42,6 +42,9 @@ struct other_ranks {
   friend constexpr bool operator==(const other_ranks&, const other_ranks&) = default;
 };
 
+/// What an empty report has for its tightest rank.
+inline constexpr rank_report no_rank{};
+
 /// A job's report over some storage for its ranks: `report` holds eight kinds of them by value, `full_report` (full_report.hpp) all, on the
 /// heap. How far each number may be from a measured one: bounds(report) (bounds.hpp).
 template <class Ranks>
@@ -97,9 +100,9 @@ struct basic_report {
 
   /// Whether its ranks are of several pipeline stages; on a mixed cluster there are several without.
   [[nodiscard]] constexpr bool staged() const { return size > 1 && last().pipeline_stage + ranks[0].pipeline_stage > 0; }
-  /// The rank with the least headroom.
+  /// The rank with the least headroom; of an empty report one that holds nothing.
   [[nodiscard]] constexpr const rank_report& tightest() const {
-    return ranks[best([](const rank_report& a, const rank_report& b) { return a.headroom() < b.headroom(); })];
+    return size == 0 ? no_rank : ranks[best([](const rank_report& a, const rank_report& b) { return a.headroom() < b.headroom(); })];
   }
   /// `allocated` of the tightest rank.
   [[nodiscard]] constexpr bytes peak() const { return tightest().allocated; }

@@ -8,6 +8,10 @@
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
 
+#include <algorithm>
+#include <iterator>
+#include <new>
+
 namespace test_report_io {
 
 using namespace headroom;
@@ -218,6 +222,15 @@ TEST_CASE("the picture is well formed and escapes what it is given") {
   CHECK(open == closed);
   CHECK(!holds(io::to_svg(report{}, job{}), "nan"));
   CHECK_NOTHROW(io::to_text(report{}, job{}));
+}
+
+TEST_CASE("an empty report holds nothing, whatever was in its memory") {
+  alignas(report) unsigned char memory[sizeof(report)];
+  std::fill(std::begin(memory), std::end(memory), static_cast<unsigned char>(0x5a));
+  const auto* empty = new (memory) report;
+  CHECK(empty->peak() == bytes{0});
+  CHECK(empty->headroom() == bytes{0});
+  CHECK(full_report{}.device() == bytes{0});
 }
 
 TEST_CASE("which number a record is compared with") {
