@@ -60,7 +60,9 @@ constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail
 /// of no use to the next step, which then takes as much again. Tensors that stay have segments of their own, rounded up to 2 MiB or,
 /// below 10 MiB, with others in 20 MiB, of which less than a tensor's size is left over: 2 MiB for each weight, its master copy and two moments.
 /// Segments that expand: a full GPU gets whole free pages back, so that of the room between two tensors in use less than two pages of 20 MiB
-/// stay; a layer is taken to have two such rooms, among what it saved and among its gradients and states. Where adapters share FSDP1's flat
+/// stay; a layer is taken to have two such rooms, among what it saved and among its gradients and states. Each stream has segments of its own, of 20 MiB
+/// and, for tensors of at most 1 MiB, of 2 MiB, or pages of these sizes, the last of which may be nearly empty: the stream that computes and, where weights
+/// are gathered, those that gather, reduce, and copy to and from the host. Where adapters share FSDP1's flat
 /// parameters or ZeRO-3's partitions with frozen weights, the walk leaves out what is kept of those, and nothing is certain; nor where samples
 /// have different lengths.
 /// Held to replays of random jobs near a GPU's capacity by tests/replay/test_verdict.cpp.
@@ -69,11 +71,13 @@ constexpr bytes most_fragmentation(const job& j, const inventory& list, const ra
   if (j.batch.varies()) return r.capacity;
   const auto passing = detail::turnover_of(r);
   if (j.adapter.active() && j.sharding.flat() && (j.sharding.cuts(sharded_state::weights) || j.sharding.fully_sharded())) return r.capacity;
-  if (detail::expands_segments(j)) return min(passing, 4 * j.model.layers * page) + page;
+  const bool gathers = j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights), copies = j.offload.optimizer != place::on_gpu;
+  const bytes last = (!gathers ? 1 : copies ? 4 : 3) * (page + 2 * mib);
+  if (detail::expands_segments(j)) return min(passing, 4 * j.model.layers * page) + last;
   std::int64_t tensors = 0;
   for (const auto& w : list) tensors += w.copies();
   const auto stays = r.at_phase[static_cast<std::size_t>(phase::step)].total();
-  return passing + min(4 * tensors * 2 * mib, stays);
+  return passing + min(4 * tensors * 2 * mib, stays) + last;
 }
 
 }  // namespace headroom

@@ -36,17 +36,26 @@ bytes most(choice expandable, const rank_report& r) { return most_fragmentation(
 
 }  // namespace
 
-TEST_CASE("segments of a fixed size: what comes and goes once more, and 2 MiB for each tensor of a weight") {
+TEST_CASE("segments of a fixed size: what comes and goes once more, 2 MiB for each tensor of a weight, and a stream's last two") {
   // 4 × 291 tensors × 2 MiB = 2328 MiB.
-  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 0_GiB, 45_GiB)) == 4096_MiB + 2328_MiB);
-  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 6_GiB, 45_GiB)) == 6144_MiB + 2328_MiB);
-  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 0_GiB, 1_GiB)) == 4096_MiB + 1024_MiB);
+  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 0_GiB, 45_GiB)) == 4096_MiB + 2328_MiB + 22_MiB);
+  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 6_GiB, 45_GiB)) == 6144_MiB + 2328_MiB + 22_MiB);
+  CHECK(most(choice::no, rank(3_GiB, 1_GiB, 0_GiB, 1_GiB)) == 4096_MiB + 1024_MiB + 22_MiB);
 }
 
-TEST_CASE("segments that expand: two rooms of less than two pages in a layer, and a page") {
+TEST_CASE("segments that expand: two rooms of less than two pages in a layer, and the last pages of a stream's two segments") {
   // 4 × 32 layers × 20 MiB = 2560 MiB.
-  CHECK(most(choice::yes, rank(3_GiB, 1_GiB, 0_GiB, 45_GiB)) == 2560_MiB + 20_MiB);
-  CHECK(most(choice::yes, rank(100_MiB, 0_MiB, 0_MiB, 45_GiB)) == 100_MiB + 20_MiB);
+  CHECK(most(choice::yes, rank(3_GiB, 1_GiB, 0_GiB, 45_GiB)) == 2560_MiB + 22_MiB);
+  CHECK(most(choice::yes, rank(100_MiB, 0_MiB, 0_MiB, 45_GiB)) == 100_MiB + 22_MiB);
+  // Weights that are gathered, and gradients that are reduced, have streams of their own.
+  for (const auto& cut : {fsdp1(), fsdp1(2), fsdp2(), zero(3), zero(2)}) {
+    auto j = llama(choice::yes);
+    j.sharding = cut;
+    const auto added = [&] { return most_fragmentation(j, weights_of(models::llama_3_1_8b), rank(100_MiB, 0_MiB, 0_MiB, 45_GiB)) - 100_MiB; };
+    CHECK(added() == (cut == zero(2) ? 1 : 3) * 22_MiB);
+    j.offload.optimizer = place::on_cpu;
+    CHECK(added() == (cut == zero(2) ? 1 : 4) * 22_MiB);
+  }
 }
 
 TEST_CASE("a stack of any depth is one to replay, and whether that is begun is said by its size") {
