@@ -28,6 +28,10 @@ TEST_CASE("what a tower, its images or an encoder lack is said") {
       {R"({"base": "pixtral-12b", "vision": {"image": 0}})", R"({"width": 8, "height": 8})", "an image's edge must be a patch's at least"},
       {R"({"base": "internvl3.5-30b-a3b", "vision": {"projector": "glm-merger"}})", R"({"width": 448, "height": 448})", "projector_hidden must be at least 1 for a glm-merger"},
       {R"({"base": "qwen2.5-vl-3b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "qwen2-vl-2b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "qwen3-vl-2b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "glm-4.1v-9b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "pixtral-12b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
       {R"({"base": "falcon-mamba-7b", "encoder": {"cross_attention": true}})", "", "cross_attention needs an encoder"},
       {R"({"base": "qwen2.5-0.5b", "encoder": {"cross_attention": true}})", "", "cross_attention needs an encoder"},
   };

@@ -37,6 +37,21 @@ TEST_CASE("random configurations of rarer classes and of heads beside bodies cou
   CHECK(seen.refused == 0);
 }
 
+TEST_CASE("a mixture without shared experts is as much smaller as they are") {
+  // Kimi-Linear-48B-A3B: 26 sparse layers, each with one shared expert of three matrices of 2,304 × 1,024. Its checkpoint's total is published.
+  for (auto& entry : counted_rows::data("models_2026.json")) {
+    if (entry["name"] != "moonshotai/Kimi-Linear-48B-A3B-Instruct") continue;
+    auto config = counted_rows::config_of(entry);
+    REQUIRE(total(config) == 49'122'675'072);
+    config["num_shared_experts"] = 0;
+    CHECK(total(config) == 49'122'675'072 - 26LL * 3 * 2304 * 1024);
+    config["num_shared_experts"] = 2;
+    CHECK(total(config) == 49'122'675'072 + 26LL * 3 * 2304 * 1024);
+    config["num_shared_experts"] = -1;
+    CHECK(objection(config).find("num_shared_experts") != std::string::npos);
+  }
+}
+
 TEST_CASE("keys that repeat what others say must say the same") {
   CHECK(objection({{"model_type", "mt5"}, {"architectures", {"MT5Model"}}, {"is_gated_act", false}}).starts_with("headroom: config.is_gated_act must be true, as feed_forward_proj says"));
   // So is ELECTRA without its summary's matrix, which the walk would have had.

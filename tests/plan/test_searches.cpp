@@ -214,6 +214,17 @@ TEST_CASE("every plan that is named is confirmed, and the next best takes the pl
   }
 }
 
+TEST_CASE("a plan that there was no time to look at is not named, and those that were looked at before are") {
+  const auto s = io::read_search(parse(nodes_open));
+  int looked = 0;
+  const auto r = confirmed_plan(s, plan_judge{}, {.top = 3}, [&](const job&) -> bool {
+    if (looked++ > 1) throw out_of_time{};
+    return true;
+  });
+  CHECK_FALSE(r.complete);
+  CHECK(r.best.size() == 2);
+}
+
 TEST_CASE("plans that are tied are named, with the range of each time") {
   using io::detail::numbers_text;
   CHECK(numbers_text({true, true, true, true}) == "1 to 4");

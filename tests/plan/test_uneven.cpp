@@ -7,7 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <string_view>
 
 namespace test_uneven {
@@ -121,6 +123,24 @@ TEST_CASE("what fits is found where even stages do not fit") {
   REQUIRE_FALSE(r.best.empty());
   CHECK(estimate(r.best.front().job).may_fit());
   CHECK(r.best.front().outcome.seconds <= 1.01 * best.seconds);
+}
+
+TEST_CASE("of memory that one cut alone fills to the last byte that cut is found, and of a byte less none") {
+  auto j = hybrid("E-E-MMMMMMMM", 3);
+  const auto without = [](const rank_report& k) { return k.needs() - k.surplus; };
+  bytes least{std::numeric_limits<std::int64_t>::max()};
+  for_each_cut(j, [&](const job& one) {
+    const auto r = estimate(one);
+    bytes most{};
+    for (const auto& k : r) most = std::max(most, without(k));
+    least = std::min(least, most);
+  });
+  const auto found = [&](bytes memory) {
+    j.hardware.gpu.memory = memory;
+    return !plan(search{.job = j}, {.threads = 1}).best.empty();
+  };
+  CHECK(found(least));
+  CHECK_FALSE(found(least - bytes{1}));
 }
 
 TEST_CASE("experts behind dense layers, and heavy ends, where the search leaves parallel.stage_layers open") {
