@@ -53,6 +53,11 @@ inline constexpr changed_key keys[] = {
     {"trainable", R"("all"|[{"layers":[0,0]}]|[{"modules":["q_proj"]}]|[{"modules":["norm"]}])"},
     {"dropout", R"({"hidden":0.1,"attention":0.1,"embedding":0.1}|{"hidden":0.1}|{"attention":0.2}|{"embedding":0.1})"}, {"compile", "true|false"},
     {"environment", R"({"cublas_workspace":":4096:8"}|{"allocator":{"expandable_segments":true}}|{"nccl_buffsize":1000000}|{"torch":"2.5"}|{"allocator":{"max_split_size_mb":128,"roundup_power2_divisions":4,"garbage_collection_threshold":0.8}})"},
+    {"evaluation", R"({"batch":1}|{"batch":4,"loss_only":true}|{"batch":2,"loss_only":true,"use_cache":false}|{"batch":2,"samples":64}|{"batch":2,"samples":64,"accumulation_steps":4,"use_cache":false}|{"batch":1,"samples":16,"kept_bytes":8}|{"batch":2,"sequence":64,"loss_only":true}|{"batch":2,"generate":16})"},
+    {"objective", R"("dpo"|"kto"|"orpo"|"simpo"|"reward"|{"kind":"dpo","reference":"copy"}|{"kind":"dpo","trainer":"llama-factory"}|{"kind":"classification","trainer":"ms-swift"}|{"kind":"grpo","reference":"none"})"}, {"objective.trainer", R"("trl"|"trl-0.28"|"llama-factory"|"ms-swift")"}, {"objective.reference", R"("copy"|"precomputed")"}, {"objective.sft_weight", "0.5"},
+    {"rollout", R"({"engine":"vllm","placement":"separate","prompt":64,"completion":64,"generations":2}|{"engine":"vllm","placement":"colocated","share":0.3,"sleep":1,"prompt":50,"completion":50,"generations":2}|{"engine":"trainer","prompt":50,"completion":50,"generations":2})"},
+    {"fake_quantization", R"({"weights":"intx","group":32,"activations":true}|{"weights":"int4","group":128})"},
+    {"batch.images", R"({"count":2}|{"width":224,"height":448}|{"none":true})"},
     {"ignored_keys", "1"}, {"assumed_defaults", "1"},
 };
 // clang-format on
@@ -64,20 +69,25 @@ inline io::json_value one_of(std::string_view values, draw::dice& dice) {
   return io::parse_json(std::string{values.substr(0, values.find('|'))}, "a key");
 }
 
+/// Says a key of a job in JSON otherwise.
+inline void say(io::json_value& whole, std::string_view key, const io::json_value& value) {
+  auto* at = &whole;
+  auto rest = key;
+  for (auto dot = rest.find('.'); dot != std::string_view::npos; dot = rest.find('.')) {
+    auto& section = (*at)[std::string{rest.substr(0, dot)}];
+    if (section.is_string()) section = io::json_value{{rest.size() == key.size() && key.starts_with("model.") ? "base" : "kind", section}};
+    at = &section;
+    rest.remove_prefix(dot + 1);
+  }
+  (*at)[std::string{rest}] = value;
+}
+
 /// The job with up to `most` of its keys said otherwise; throws job_error where that is no job.
 inline job with_changes(const job& j, draw::dice& dice, std::size_t most) {
   auto whole = io::job_to_json(j);
   for (auto n = dice.index(most + 1); n > 0; --n) {
     const auto& k = keys[dice.index(std::size(keys))];
-    auto* at = &whole;
-    auto rest = k.key;
-    for (auto dot = rest.find('.'); dot != std::string_view::npos; dot = rest.find('.')) {
-      auto& section = (*at)[std::string{rest.substr(0, dot)}];
-      if (section.is_string()) section = io::json_value{{rest.size() == k.key.size() && k.key.starts_with("model.") ? "base" : "kind", section}};
-      at = &section;
-      rest.remove_prefix(dot + 1);
-    }
-    (*at)[std::string{rest}] = one_of(k.values, dice);
+    say(whole, k.key, one_of(k.values, dice));
   }
   return io::read_job(whole, "/nonexistent/folder");
 }

@@ -23,7 +23,7 @@ struct target_file {
   std::vector<std::string> beside;
 };
 const std::vector<std::string> launched{"hardware", "environment", "batch.lengths", "ignored_keys", "assumed_defaults"};  // lengths are the data's, which the file says
-const std::vector<std::string> of_engine{"model", "hardware", "framework", "optimizer", "parallel", "batch.sequence", "batch.padded", "batch.packed", "batch.lengths", "recompute", "attention", "recurrence", "kernels", "loss", "adapter", "trainable", "dropout", "compile", "environment", "ignored_keys", "assumed_defaults"};
+const std::vector<std::string> of_engine{"model", "hardware", "framework", "optimizer", "parallel", "batch.sequence", "batch.padded", "batch.packed", "batch.lengths", "recompute", "attention", "recurrence", "kernels", "loss", "adapter", "trainable", "dropout", "compile", "environment", "objective", "rollout", "evaluation", "fake_quantization", "ignored_keys", "assumed_defaults"};
 const target_file files[] = {{deepspeed, "ds.json", of_engine},       {hf_trainer, "run.yaml", launched}, {trl, "run.yaml", launched},
                              {llama_factory, "run.yaml", launched}, {axolotl, "run.yaml", launched},    {megatron, "run.sh", {"hardware", "environment"}},
                              {torchtitan, "run.toml", {"model", "hardware", "framework.name", "framework.version", "environment", "attention", "dropout"}}};
