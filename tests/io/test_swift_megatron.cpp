@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <headroom/estimate.hpp>
+#include <headroom/objection.hpp>
 
 #include "imported.hpp"
 
@@ -173,6 +174,23 @@ TEST_CASE("models that see over Megatron-Core") {
   CHECK(at(lora, row::adapters) == at(beside, row::adapters));
   CHECK(at(lora, row::model_parameters) - at(beside, row::model_parameters) == bytes{2 * 676'550'144});
   CHECK(seen("--micro_batch_size 1 --max_length 8192 --model_kwargs '{\"max_pixels\": 1003520}'", "").batch.images.width == 1001);
+}
+
+TEST_CASE("modules that predict further tokens are those that mtp_num_layers asks for") {
+  // examples/megatron/lora/mtp.sh names GLM-4.5-Air, whose checkpoint has 110,468,824,832 parameters: beside the 106,852,245,504 of its 46 layers one such
+  // module, with an embedding and a head of its own of 151,552 × 4,096, which Megatron shares, and 46 corrections of 128 routers.
+  const std::string run = "NPROC_PER_NODE=8 megatron sft --model ZhipuAI/GLM-4.5-Air --tensor_model_parallel_size 4 --expert_model_parallel_size 4 --expert_tensor_parallel_size 1 --sequence_parallel true --max_length 8192 --packing true "
+                          "--recompute_granularity full --recompute_method uniform --recompute_num_layers 1 ";
+  const auto bare = job_of({{"mtp.sh", run}}), j = job_of({{"mtp.sh", run + "--mtp_num_layers 1"}});
+  CHECK(bare.model.mtp_layers == 0);
+  CHECK(j.model.mtp_layers == 1);
+  CHECK(count(bare.model).total.count() == 106'852'245'504);
+  CHECK(count(j.model).total.count() == 110'468'824'832 - 2 * 151'552LL * 4096 - 46 * 128);
+  CHECK(estimate(j).ranks[0].allocated > estimate(bare).ranks[0].allocated);
+  CHECK(holds(objection_to(job_of({{"mtp.sh", run + "--mtp_num_layers 1 --tuner_type lora --target_modules linear_qkv linear_proj"}})).sentence, "without multi-token prediction"));
+  CHECK(holds(refusal_of({{"mtp.sh", run + "--mtp_num_layers 1 --mtp_shared_weights true"}}), "mtp_shared_weights"));
+  // A checkpoint that has them does not ask for them.
+  CHECK(job_of({{"mimo.sh", "NPROC_PER_NODE=8 megatron sft --model XiaomiMiMo/MiMo-7B-SFT --max_length 2048\n"}}).model.mtp_layers == 0);
 }
 
 TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {

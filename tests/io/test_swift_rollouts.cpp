@@ -142,6 +142,35 @@ TEST_CASE("a server that takes turns leaves open how long a conversation is") {
   CHECK(said(serves + "--multi_turn_scheduler=tree_rollout_scheduler &\n" + train, {"rollout.completion=3072"}).batch.sequence == 4096);
 }
 
+TEST_CASE("an engine beside Gated DeltaNet, and one that several GPUs hold a tower in") {
+  // examples/train/grpo/plugin/gsm8k/gsm8k.sh, without what has no effect. vLLM takes 0.4 of the card while it is awake, states and keys alike.
+  const std::string recurs = "NPROC_PER_NODE=4 swift rlhf --rlhf_type grpo --model Qwen/Qwen3.5-2B --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.4 --vllm_max_model_len 10240 --sleep_level 1 "
+                             "--tuner_type full --torch_dtype bfloat16 --max_length 2048 --max_completion_length 8192 --per_device_train_batch_size 4 --gradient_accumulation_steps 4 --num_generations 8 --deepspeed zero2 ";
+  const auto j = said(recurs, {"batch.images.count=1", "batch.images.width=512", "batch.images.height=512"});
+  const auto r = estimate(j).ranks[0];
+  CHECK((r[phase::generate] - r[phase::save]).count() == (j.hardware.gpu.memory.count() * 2 + 4) / 5);
+  // 24 layers, one in four of attention with 2 heads of 256: 544 positions a block, as vLLM logs for this shape. 10,240 positions are 19 blocks of six layers,
+  // and the three groups of states hold two each: 25 blocks of 544 × 2,048 × 6 bytes. One byte less, and the engine stops when it starts.
+  auto least = j.rollout;
+  CHECK_FALSE(check_start(j.model, least, {.cache = bytes{25LL * 544 * 2048 * 6}}));
+  CHECK(check_start(j.model, least, {.cache = bytes{25LL * 544 * 2048 * 6 - 1}}));
+  // examples/train/grpo/internal/vllm_lora_qwenvl72b.sh: 72 B over four GPUs, of which the tower is a part.
+  const std::string sees = "MAX_PIXELS=602112 NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-VL-72B-Instruct --tuner_type lora --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.5 "
+                           "--vllm_max_model_len 8192 --vllm_tensor_parallel_size 4 --max_length 8192 --torch_dtype bfloat16 --attn_impl flash_attn --max_completion_length 2048 --num_generations 8 --deepspeed zero3 "
+                           "--offload_optimizer true --offload_model true --move_model_batches 40 --sleep_level 1";
+  const auto seen = said(sees);
+  CHECK(seen.rollout.tensor == 4);
+  CHECK(estimate(seen).ranks[0].allocated > bytes{0});
+  // 32 blocks of 1,280 and 16 heads, 3,456 wide, and a merger of 5,120 to 8,192, in quarters; patches, norms and biases of what is cut by columns whole.
+  constexpr std::int64_t cut = 32LL * (4 * 1280 * 1280 + 3 * 1280 * 3456 + 3 * 1280 + 2 * 3456) + 5120LL * 5120 + 5120LL * 8192;
+  constexpr std::int64_t stays = 1280LL * 1176 + 32 * (2 * 1280 + 2 * 1280) + 1280 + 5120 + 8192;
+  constexpr std::int64_t text = 72'706'203'648, norms = 161 * 8192;
+  CHECK(engine_weights(seen.model, weights_of(seen.model), 4, formats::bf16).count() == 2 * ((text - norms) / 4 + norms + cut / 4 + stays));
+  auto other = j;
+  other.rollout.engine = engine_kind::sglang, other.rollout.sleep = 0, other.rollout.trainer_moves = {};
+  CHECK(holds(objection_to(other).sentence, "of recurrent layers vLLM's states are modelled"));
+}
+
 TEST_CASE("rpo_alpha is the weight of a likelihood beside DPO") {
   const std::string dpo = "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
   CHECK(said(dpo).objective.sft_weight == 0);

@@ -52,10 +52,11 @@ static_assert(engine_budget(engine_kind::vllm_0_8, memory_share::of(0.3), 80_GiB
 static_assert(engine_budget(engine_kind::sglang, memory_share::of(0.5), 80_GiB, 30_GiB) == 25_GiB);
 static_assert(engine_budget(engine_kind::trainer, memory_share::of(0.5), 80_GiB, 0_B) == 0_B);
 
+constexpr cache_pages paged{bytes{16 * 57'344}, 16};
 // 8 GiB of 57,344 bytes a token: 9,362 blocks of 16 tokens; 1,024 positions are 64 blocks.
-static_assert(room_for(8_GiB, bytes{57'344}, 16, 1024) == cache_room{9362, 149'792, 146, bytes{9362LL * 16 * 57'344}});
-static_assert(room_for(8_GiB, bytes{57'344}, 16, 1025).sequences == 144);  // one position more is a block more
-static_assert(room_for(bytes{-1}, bytes{57'344}, 16, 1024) == cache_room{});
+static_assert(room_for(8_GiB, paged, 1024) == cache_room{9362, 149'792, 146, bytes{9362LL * 16 * 57'344}});
+static_assert(room_for(8_GiB, paged, 1025).sequences == 144);  // one position more is a block more
+static_assert(room_for(bytes{-1}, paged, 1024) == cache_room{});
 
 constexpr sync_sizes sizes(const shape& m, std::int64_t groups = 1) { return sync_sizes_of(m, weights_of(m), groups); }
 constexpr std::int64_t moment(sync_kind k, const shape& m, std::int64_t groups = 1) {
@@ -91,8 +92,8 @@ TEST_CASE("What is not known of an engine is refused") {
   };
   no([] {
     auto m = models::qwen2_5_7b;
-    m.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 16, .conv = 4};
-    m.pattern.add({mixer_kind::gated_delta_net});
+    m.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 8, .conv = 4};
+    m.pattern.add({mixer_kind::mamba2});
     m.pattern.add({mixer_kind::attention});
     return weights(m, 1);
   }, "recurrent");
@@ -121,6 +122,75 @@ TEST_CASE("a module with Gated DeltaNet in three layers of four keeps states of 
   CHECK(g.growing == bytes{4 * state});
   CHECK(generated_by_module(m, 4, 10'000, 24, formats::bf16).growing == bytes{2 * std::int64_t{4} * 256 * 2 * 4 * 10'024 / 2});
   CHECK(generated_by_module(m, 4, 10'000, 24, formats::bf16).states == g.states);
+}
+
+namespace {
+
+/// Models of 3:1 layers of Gated DeltaNet and of attention, as vLLM sees them.
+constexpr shape hybrid(std::int64_t layers, std::int64_t kv, std::int64_t keys, std::int64_t values, bool sees) {
+  auto m = models::qwen3_4b;
+  m.layers = layers, m.hidden = 2560, m.heads = 16, m.kv_heads = kv, m.head_dim = 256, m.vocab = 248'320;
+  m.ssm = {.heads = values, .head_dim = 128, .state = 128, .groups = keys, .conv = 4};
+  for (int i = 0; i < 3; ++i) m.pattern.add({mixer_kind::gated_delta_net});
+  m.pattern.add({mixer_kind::attention});
+  if (sees) m.vision = {.kind = vision_kind::qwen3_vl, .projector = projector_kind::merger, .layers = 12, .hidden = 768, .heads = 12, .ffn = 3072, .patch = 16, .temporal_patch = 2, .positions = 2304, .merge = 2, .output = 2560};
+  return m;
+}
+constexpr rollout by_vllm(std::int64_t tensor = 1) { return {.engine = engine_kind::vllm, .tensor = tensor}; }
+
+}  // namespace
+
+TEST_CASE("vLLM's blocks where Gated DeltaNet recurs are those that its logs name") {
+  // "Setting attention block size to 544 tokens", "Padding mamba page size by 2.64%": Qwen3.5-0.8B under vLLM 0.19 and 0.21.
+  const auto small = hybrid(24, 2, 16, 16, true);
+  CHECK(pages_of(small, by_vllm()).tokens == 544);
+  CHECK(engine_state_bytes(small, 1, formats::bf16).count() == 1'085'440);  // 544 tokens of 2,048 bytes are 2.64 % more
+  // "784 tokens", "0.13%": Qwen3.5-27B, 64 layers, 0.19.1 and later.
+  const auto large = hybrid(64, 4, 16, 48, true);
+  CHECK(pages_of(large, by_vllm()).tokens == 784);
+  CHECK(engine_state_bytes(large, 1, formats::bf16).count() == 3'207'168);
+  // "544 tokens", "1.49%": Qwen3-Next-80B-A3B, which sees nothing and has its states in bf16, 0.10.2.
+  const auto next = hybrid(48, 2, 16, 32, false);
+  CHECK(pages_of(next, by_vllm()).tokens == 544);
+  CHECK(engine_state_bytes(next, 1, formats::bf16).count() == 1'097'728);
+  // Qwen3.5-27B with cached prefixes, on an H200: "Maximum concurrency for 32,768 tokens per request: 42.75x". 42 blocks of 784, and two for each of
+  // three groups of recurrent layers, are 48; 42.75 × 48 = 2,052 blocks.
+  const auto p = pages_of(large, by_vllm());
+  CHECK(p == cache_pages{bytes{784 * 4096 * 16}, 784, 6});
+  CHECK(room_for(2052 * p.block, p, 32'768).sequences == 42);
+  CHECK(room_for(2052 * p.block, p, 32'768).blocks == 2052);
+  CHECK(room_for(47 * p.block, p, 32'768).sequences == 0);
+  CHECK(room_for(48 * p.block, p, 32'768).sequences == 1);
+  // Two GPUs: half the heads of keys and values, half a state: the same positions, and half the bytes.
+  CHECK(pages_of(large, by_vllm(2)) == cache_pages{bytes{784 * 2048 * 16}, 784, 6});
+  // Keys and values that are 8 bits wide: twice the positions.
+  auto narrow = by_vllm();
+  narrow.kv_format = formats::fp8;
+  CHECK(pages_of(large, narrow).tokens == 1568);
+}
+
+TEST_CASE("an engine on several GPUs divides Gated DeltaNet by heads, and Qwen-VL's towers by heads and width") {
+  // Of a layer of hidden 2,560 with 16 heads of keys and 32 of values, all of 128: 12,288 + 64 rows and 8,192 × 4 of the convolution, 64 of gates, all in
+  // halves, the norm of 128 whole, and 4,096 columns.
+  constexpr std::int64_t divided = 2560 * (12'288 + 64) + 8192 * 4 + 64 + 2560 * 4096;
+  const auto layer = [](const shape& m, std::int64_t tensor) {
+    inventory of;
+    detail::add_gated_delta_net(of, m, {{0, 1, 1}});
+    return engine_parameters(m, of, tensor).count();
+  };
+  CHECK(layer(hybrid(32, 4, 16, 32, true), 1) == divided + 128);
+  CHECK(layer(hybrid(32, 4, 16, 32, true), 4) == divided / 4 + 128);
+  // Qwen2.5-VL 7B on four: 32 blocks of 1,280 with 16 heads and a gated MLP of 3,420, biases beside all but the norms; of the merger 5,120² + 5,120 ×
+  // 3,584. Patches of 1,176 numbers, norms, and biases of what is cut by columns stay whole.
+  inventory tower;
+  const auto& sees = models::qwen2_5_vl_7b;
+  detail::add_vision(tower, sees);
+  constexpr std::int64_t cut = 32LL * (4 * 1280 * 1280 + 3 * 1280 * 3420 + 3 * 1280 + 2 * 3420) + 5120LL * 5120 + 5120LL * 3584;
+  constexpr std::int64_t stays = 1280LL * 1176 + 32 * (2 * 1280 + 2 * 1280) + 1280 + 5120 + 3584;
+  CHECK(engine_parameters(sees, tower, 1).count() == cut + stays);
+  CHECK(engine_parameters(sees, tower, 4).count() == cut / 4 + stays);
+  CHECK_FALSE(check_generated(sees, 4, objecting{}));
+  CHECK(std::string(check_generated(models::qwen2_5_vl_7b, 3, objecting{}).sentence).find("tower") != std::string::npos);
 }
 
 TEST_CASE("an engine that is asked for more than there is gets nothing") {

@@ -82,7 +82,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   // vLLM runs 256 sequences side by side (config SchedulerConfig max_num_seqs), or as many as have room.
   g.at_once = g.sequences < 256 ? g.sequences : 256;
   const auto e = engine_memory_of(s.model, list, r, s.on->memory, j.hardware.taken);
-  const auto room = static_cast<double>(room_for(e.cache, token_bytes(s.model, r.tensor, r.cache_format()), properties_of(r.engine).block_tokens, r.prompt + r.completion).sequences);
+  const auto room = static_cast<double>(room_for(e.cache, pages_of(s.model, r), r.prompt + r.completion).sequences);
   if (r.share.set() && room > 0 && room < g.at_once) g.at_once = room;
   return g;
 }

@@ -14,16 +14,16 @@ constexpr std::int64_t delta_values(const shape& m) { return checked::mul(m.ssm.
 constexpr std::int64_t delta_channels(const shape& m) { return checked::add(2 * delta_keys(m), delta_values(m)); }
 
 constexpr void add_gated_delta_net(inventory& list, const shape& m, const weight_place& p) {
-  const auto vector = [&](std::int64_t rows, std::int64_t columns, std::int64_t each) {
-    list.add({.role = p.role(module::mixer), .rows = rows, .columns = columns, .layers = p.at, .per_layer = checked::mul(p.copies, each)});
+  const auto vector = [&](std::int64_t rows, std::int64_t columns, std::int64_t each, split_axis split = split_axis::rows) {
+    list.add({.role = p.role(module::mixer), .rows = rows, .columns = columns, .layers = p.at, .per_layer = checked::mul(p.copies, each), .split = split});
   };
-  add_matrix(list, p, module::mixer_in, checked::mul(2, checked::add(delta_keys(m), delta_values(m))), m.hidden, split_axis::none, m.ssm.bias);
-  add_matrix(list, p, module::mixer_in, checked::mul(2, m.ssm.heads), m.hidden, split_axis::none, m.ssm.bias);
+  add_matrix(list, p, module::mixer_in, checked::mul(2, checked::add(delta_keys(m), delta_values(m))), m.hidden, split_axis::rows, m.ssm.bias);
+  add_matrix(list, p, module::mixer_in, checked::mul(2, m.ssm.heads), m.hidden, split_axis::rows, m.ssm.bias);
   vector(delta_channels(m), m.ssm.conv, 1);
   if (m.ssm.conv_bias) vector(delta_channels(m), 1, 1);
   vector(m.ssm.heads, 1, 2);  // dt_bias, A_log
-  if (!m.ssm.no_norm) vector(m.ssm.head_dim, 1, 1);
-  add_matrix(list, p, module::mixer_out, m.hidden, delta_values(m), split_axis::none, m.ssm.bias);
+  if (!m.ssm.no_norm) vector(m.ssm.head_dim, 1, 1, split_axis::none);
+  add_matrix(list, p, module::mixer_out, m.hidden, delta_values(m), split_axis::columns, m.ssm.bias);
 }
 
 /// FLOPs of one position beside the matrices, in chunks of c: k·kT and q·kT (2·2·c·dk), the inverse applied to keys and values and the

@@ -47,8 +47,7 @@ constexpr engine_memory engine_memory_of(const shape& m, const inventory& list, 
 /// Why an engine does not start; empty where it does: keys and values of one sequence must have room (vllm v1/core/kv_cache_utils.py
 /// check_enough_kv_cache_memory).
 constexpr objection check_start(const shape& m, const rollout& r, const engine_memory& e) {
-  const auto block = properties_of(r.engine).block_tokens;
-  if (room_for(e.cache, token_bytes(m, r.tensor, r.cache_format()), block, r.prompt + r.completion).sequences > 0) return {};
+  if (room_for(e.cache, pages_of(m, r), r.prompt + r.completion).sequences > 0) return {};
   return objecting{}("headroom: rollout.share is too small: beside the engine's weights it has no room for the keys and values of one sequence, and the engine stops when it starts; share, in millionths", r.share.per_million);
 }
 
@@ -102,7 +101,7 @@ constexpr bytes engine_backup(const shape& m, const inventory& list, const rollo
   };
   for (const auto& w : list) {
     if (w.role == module::mtp) continue;
-    const auto columns = w.split == split_axis::columns ? w.columns / r.tensor : w.columns;
+    const auto columns = detail::engine_split(w) == split_axis::columns ? w.columns / r.tensor : w.columns;
     auto one = parameters{checked::mul(detail::engine_rows(m, w, r.tensor), columns)} * r.weight_format().density();
     if (w.expert) one = one * w.per_layer;
     const auto copies = w.expert ? w.layers.count : w.copies();

@@ -15,26 +15,18 @@ constexpr objection check_generated(const shape& m, std::int64_t tensor, const N
     return no("headroom: rollout: only decoders with a head over the vocabulary are modelled in an inference engine; model", m.label);
   if (m.pattern.names_own()) return no("headroom: rollout: what an inference engine keeps of a layer of one's own is not known; generate with the trainer elsewhere, or leave rollout out");
   if (m.recurs())
-    return no("headroom: rollout: what an inference engine keeps for recurrent layers (their states, and pages of a common size) is not modelled; model", m.label);
+    for (const auto& k : kinds_of(m))
+      if (k.kind.mixer != mixer_kind::attention && k.kind.mixer != mixer_kind::gated_delta_net)
+        return no("headroom: rollout: what is kept of recurrent layers while completions are generated is modelled of Gated DeltaNet alone; model", m.label);
   if (tensor < 1) return no("headroom: rollout.tensor must be 1 or more", tensor);
   if (tensor == 1) return {};
-  if (m.vision.layers > 0) return no("headroom: rollout.tensor: how an engine divides a vision or audio tower is not modelled; write 1, or leave rollout out; tensor", tensor);
+  if (m.vision.layers > 0 && (m.vision.projector != projector_kind::merger || m.vision.heads % tensor != 0))
+    return no("headroom: rollout.tensor: how an engine divides a tower is modelled of Qwen-VL's alone, whose heads it must divide; write 1, or leave rollout out; tensor", tensor);
+  if (m.recurs() && (m.ssm.heads % tensor != 0 || m.ssm.groups % tensor != 0)) return no("headroom: rollout.tensor must divide model.ssm.heads and groups", tensor);
   if (m.heads % tensor != 0) return no("headroom: rollout.tensor must divide the attention heads", tensor);
   if (!m.latent() && m.kv() % tensor != 0 && tensor % m.kv() != 0)
     return no("headroom: rollout.tensor must divide the heads of keys and values, or be a multiple of them", tensor);
   return {};
-}
-
-/// … of the trained module itself: transformers' states of Gated DeltaNet are known, those of other recurrent layers are not.
-template <class No>
-constexpr objection check_generated_by_module(const shape& m, const No& no) {
-  if (!m.recurs()) return check_generated(m, 1, no);
-  auto attends = m;
-  attends.pattern = {};
-  for (std::int64_t i = 0; i < m.pattern.period; ++i)
-    if (const auto mixer = m.pattern.at(i).mixer; mixer != mixer_kind::attention && mixer != mixer_kind::gated_delta_net)
-      return no("headroom: rollout: what the trained module keeps of recurrent layers while it generates is modelled of Gated DeltaNet alone; model", m.label);
-  return check_generated(attends, 1, no);
 }
 
 /// Heads of keys and values on each of `tensor` GPUs: at least one, so that several hold the same where there are fewer heads than GPUs
@@ -48,8 +40,15 @@ namespace detail {
 constexpr std::int64_t undivided_rows(const weight& w) { return w.split == split_axis::vocabulary ? checked::round_up(w.rows, std::int64_t{64}) : w.rows; }
 constexpr bool of_keys(const shape& m, const weight& w) { return !m.latent() && (w.role == module::k_proj || w.role == module::v_proj); }
 
+/// How an engine cuts a weight: the two matrices that join Qwen-VL's towers to the text, which trainers hold whole, like those of an MLP
+/// (vllm model_executor/models/qwen2_vl.py Qwen2VisionPatchMerger, qwen2_5_vl.py, qwen3_vl.py). Their biases are counted whole.
+constexpr split_axis engine_split(const weight& w) {
+  if (w.role != module::projector || w.parts == 0) return w.split;
+  return w.parts == part_bits(std::uint32_t{1} << static_cast<int>(module::up_proj)) ? split_axis::rows : split_axis::columns;
+}
+
 constexpr std::int64_t engine_rows(const shape& m, const weight& w, std::int64_t tensor) {
-  if (w.split != split_axis::rows && w.split != split_axis::vocabulary) return w.rows;
+  if (const auto cut = engine_split(w); cut != split_axis::rows && cut != split_axis::vocabulary) return w.rows;
   return of_keys(m, w) ? checked::mul(engine_kv_heads(m, tensor), m.head_width()) : undivided_rows(w) / tensor;
 }
 
@@ -61,8 +60,9 @@ constexpr objection check_divided(const shape& m, const inventory& list, std::in
   if (format.quantised() || format.width() < 2)
     return no("headroom: rollout.format must be bf16, fp16 or fp32: what an engine keeps of quantised weights (scales, layers that stay in 16 bits) is not modelled");
   for (const auto& w : list) {
-    if (w.role == module::mtp || w.split == split_axis::none || (w.split == split_axis::rows && detail::of_keys(m, w))) continue;
-    const auto cut = w.split == split_axis::columns ? w.columns : detail::undivided_rows(w);
+    const auto split = detail::engine_split(w);
+    if (w.role == module::mtp || split == split_axis::none || (split == split_axis::rows && detail::of_keys(m, w))) continue;
+    const auto cut = split == split_axis::columns ? w.columns : detail::undivided_rows(w);
     if (cut % tensor != 0) return no("headroom: rollout.tensor must divide the rows or columns of every matrix, and the vocabulary padded to a multiple of 64", tensor);
   }
   return {};
@@ -74,7 +74,7 @@ constexpr parameters engine_parameters(const shape& m, const inventory& list, st
   parameters sum{0};
   for (const auto& w : list) {
     if (w.role == module::mtp) continue;
-    const auto columns = w.split == split_axis::columns ? w.columns / tensor : w.columns;
+    const auto columns = detail::engine_split(w) == split_axis::columns ? w.columns / tensor : w.columns;
     sum += parameters{checked::mul(checked::mul(detail::engine_rows(m, w, tensor), columns), w.copies())};
   }
   return sum;

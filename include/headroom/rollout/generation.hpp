@@ -63,7 +63,7 @@ constexpr bytes module_token_bytes(const shape& m, const generated_widths& w) {
 /// `format`: of what recurs.
 /// Errors: job_error for a sliding window shorter than the sequence, whose layers forget what releases before 4.56 keep.
 constexpr generated generated_by_module(const shape& m, std::int64_t sequences, std::int64_t prompt, std::int64_t completion, const number_format& format, const generated_widths& w) {
-  if (const auto why = check_generated_by_module(m, objecting{})) refuse(why);
+  if (const auto why = check_generated(m, 1, objecting{})) refuse(why);
   const auto length = checked::add(prompt, completion);
   if (m.sliding_window > 0 && m.sliding_window < length)
     refuse("headroom: rollout.engine \"trainer\": whether the cache keeps more than a layer's sliding window depends on the release of transformers, and is not modelled; the window", m.sliding_window);

@@ -46,7 +46,7 @@ constexpr objection check_evaluation(const job& j, const No& no) {
     if (j.objective.kind != objective_kind::sft) return no("headroom: evaluation.generate is modelled for objective.kind \"sft\" alone", e.generate);
     const auto length = e.sequence > 0 ? e.sequence : j.batch.sequence;
     if (j.model.sliding_window > 0 && j.model.sliding_window < length + e.generate) return no("headroom: evaluation.generate: how much a cache keeps of a sliding window depends on the release of transformers, and is not modelled; the window", j.model.sliding_window);
-    return check_generated_by_module(j.model, no);
+    return check_generated(j.model, 1, no);
   }
   return {};
 }

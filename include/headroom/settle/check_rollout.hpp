@@ -12,11 +12,18 @@ namespace headroom::detail {
 
 constexpr std::int64_t largest_length = std::int64_t{1} << 40;
 
+/// What an engine of its own keeps of texts.
+template <class No>
+constexpr objection check_kept(const job& j, const No& no) {
+  if (j.model.recurs() && j.rollout.engine != engine_kind::vllm) return no("headroom: rollout: of recurrent layers vLLM's states are modelled, since 0.9, not those of other engines; rollout.engine must be \"vllm\"; model", j.model.label);
+  return check_generated(j.model, j.rollout.tensor, no);
+}
+
 /// On GPUs of its own, of the kind that trains, where it is said how much of them it takes: whether it starts there.
 template <class No>
 constexpr objection check_engine_alone(const job& j, const No& no) {
   const auto& r = j.rollout;
-  if (const auto why = check_generated(j.model, r.tensor, no)) return why;
+  if (const auto why = check_kept(j, no)) return why;
   if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
   if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
@@ -46,7 +53,7 @@ constexpr objection check_engine(const job& j, const No& no) {
     if (r.placement == rollout_place::separate || r.share.set() || r.tensor != 1 || r.sleep >= 0 || r.format.set() || r.kv_format.set() || !r.trainer_moves.empty())
       return no("headroom: rollout.engine \"trainer\" generates with the trained module itself: placement, share, tensor, sleep, format, kv_format and trainer_moves are for an engine of its own");
     if (const auto why = check_generated_sight(j, no)) return why;
-    return check_generated_by_module(j.model, no);
+    return check_generated(j.model, 1, no);
   }
   if (r.gathers != choice::unset) return no("headroom: rollout.gathers is for rollout.engine \"trainer\"");
   if (r.placement == rollout_place::unset) return no("headroom: rollout.placement is required: \"colocated\" where the engine is on the GPUs that train, \"separate\" where it has others");
@@ -62,7 +69,7 @@ constexpr objection check_engine(const job& j, const No& no) {
   // weights anew (verl/workers/rollout/sglang_rollout/async_sglang_server.py enable_weights_cpu_backup).
   if (r.engine == engine_kind::sglang && r.sleep != 0 && !(j.objective.code == method_code::verl && r.sleep == 2))
     return no("headroom: what SGLang gives back between steps is modelled beside verl alone, which throws its weights away (rollout.sleep 2); rollout.sleep must be 0, or the engine \"separate\"");
-  if (const auto why = check_generated(j.model, r.tensor, no)) return why;
+  if (const auto why = check_kept(j, no)) return why;
   if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
   if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");
   if (j.objective.code == method_code::verl && !j.adapter.active() && r.engine != engine_kind::sglang && r.sync_bucket_mib != 0 &&

@@ -34,8 +34,10 @@ class swift_megatron_methods {
       if (const auto part = number_at(*alpha, "rpo_alpha", 0.0, 1e6); part != 0) objective["sft_weight"] = part;
     d_->replace("objective", objective, place);
   }
-  /// Once the model is named: heads of classes, and none at all.
+  /// Once the model is named: modules that predict further tokens, of which a checkpoint's have no effect unless mtp_num_layers asks for them
+  /// (MegatronArguments.mtp_num_layers; swift/megatron/model/utils.py). Then heads of classes, and none at all.
   void task() {
+    further_tokens();
     const auto kind = v_->word("task_type", "causal_lm");
     const auto place = v_->place("task_type");
     if (kind == "causal_lm") return;
@@ -77,6 +79,15 @@ class swift_megatron_methods {
   }
 
  private:
+  void further_tokens() {
+    const auto n = v_->number("mtp_num_layers", 0, 0);
+    if (v_->on("mtp_shared_weights")) d_->unmodelled_key("mtp_shared_weights", true, v_->place("mtp_shared_weights"));
+    auto m = model_of(*d_);
+    if (m.layers < 1 || m.mtp_layers == n) return;
+    m.mtp_layers = n;
+    d_->job["model"] = model_to_json(m);
+  }
+
   draft* d_;
   named_values* v_;
   bool generates_{}, compares_{};

@@ -25,7 +25,7 @@ inline std::string rollout_text(const job& j) {
   if (r.tensor > 1) text += ", tensor " + std::to_string(r.tensor);
   if (properties_of(r.engine).share == share_rule::beside_it) {
     const auto e = engine_memory_of(j.model, weights_of(j.model), r, j.hardware.accelerator().memory, bytes{0});
-    const auto room = room_for(e.cache, token_bytes(j.model, r.tensor, r.cache_format()), properties_of(r.engine).block_tokens, r.prompt + r.completion);
+    const auto room = room_for(e.cache, pages_of(j.model, r), r.prompt + r.completion);
     text += ", " + gib_text(e.awake()) + ": weights " + gib_text(e.weights) + ", a forward " + gib_text(e.forward) + ", keys and values of " + grouped(room.sequences) +
             (room.sequences == 1 ? " sequence " : " sequences ") + gib_text(e.cache);
   }
