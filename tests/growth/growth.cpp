@@ -4,6 +4,7 @@
 // searched (counted.c).
 // A shape that reaches a limit costs what the limit allows, and then no more.
 #include <headroom/diagnose/message.hpp>
+#include <headroom/estimate.hpp>
 #include <headroom/io/import.hpp>
 #include <headroom/io/measured.hpp>
 #if HEADROOM_HAS_YAML
@@ -45,9 +46,17 @@ std::string numbered(std::size_t n, std::string_view piece) {
   return r;
 }
 
+/// So many files, each with what it inherits from, and a last one that says something.
+std::string inherited(std::size_t n, std::string (*from)(std::size_t)) {
+  std::string r;
+  for (std::size_t i = 0; i < n; ++i) r += "a" + to_string(i) + ".yaml\ndefaults: " + from(i) + "\n";
+  for (const auto last : {n, n + 1}) r += "a" + to_string(last) + ".yaml\npolicy: {model_name: x}\n";
+  return r;
+}
+
 struct shape {
   const char* name;
-  const char* file;  ///< what its end says it is; "log" is for read_oom(), "record" for read_measured()
+  const char* file;  ///< what its end says it is; "log" is for read_oom(), "record" for read_measured(), "job" for estimate(); "files": several, each behind its name in a line
   std::string (*text)(std::size_t n);
 };
 
@@ -79,6 +88,8 @@ const shape shapes[] = {
     {"arguments of a training", "a.sh", [](std::size_t n) { return "torchrun pretrain_gpt.py " + numbered(n, "--a# 1 "); }},
     {"the same argument", "a.sh", [](std::size_t n) { return "deepspeed train.py " + times(n, "--bf16 true "); }},
     {"overrides", "a.sh", [](std::size_t n) { return "tune run full_finetune_single_device --config x " + numbered(n, "a#=1 "); }},
+    {"keys that a command of verl's takes out", "a.sh", [](std::size_t n) { return "python3 -m verl.trainer.main_ppo " + numbered(n, "~a.k# ") + "\n"; }},
+    {"keys that a command of verl's adds", "a.sh", [](std::size_t n) { return "python3 -m verl.trainer.main_ppo " + numbered(n, "+a.k#=[1,2] ") + "\n"; }},
     {"directives", "a.sh", [](std::size_t n) { return times(n, "#SBATCH --nodes=2\n") + "deepspeed train.py\n"; }},
     {"words of a directive", "a.sh", [](std::size_t n) { return "#SBATCH " + times(n, "--nodes 2 ") + "\ndeepspeed train.py\n"; }},
     {"settings", ".env", [](std::size_t n) { return numbered(n, "V#=1\n"); }},
@@ -97,6 +108,11 @@ const shape shapes[] = {
     {"deep long keys", "a.yaml", [](std::size_t n) { return times(60, "{" + times(200, "k") + ": ") + "{" + numbered(n, "a#: 1, ") + times(61, "}"); }},
     {"the same key", "a.yaml", [](std::size_t n) { return times(n, "a: 1\n"); }},
     {"keys of a trainer", "a.yaml", [](std::size_t n) { return "per_device_train_batch_size: 1\n" + numbered(n, "a#: 1\n"); }},
+    {"configurations that inherit, one from the next", "files", [](std::size_t n) { return inherited(n / 4, [](std::size_t i) { return "a" + to_string(i + 1) + ".yaml"; }); }},
+    {"configurations that inherit from two", "files", [](std::size_t n) { return inherited(n / 4, [](std::size_t i) { return "[a" + to_string(i + 1) + ".yaml, a" + to_string(i + 2) + ".yaml]"; }); }},
+    {"a configuration that inherits from many", "files", [](std::size_t n) { return numbered(n / 4, "a#.yaml\npolicy: {model_name: x}\n") + "run.yaml\ndefaults: [" + numbered(n / 4, "a#.yaml, ") + "]\n"; }},
+    {"a configuration that inherits from one many times", "files", [](std::size_t n) { return "a.yaml\npolicy: {model_name: x}\nrun.yaml\ndefaults: [" + times(n, "a.yaml, ") + "]\n"; }},
+    {"values that stand in values", "a.yaml", [](std::size_t n) { return "policy:\n  model_name: x\n  train_global_batch_size: ${policy.v0}\n" + [&] { std::string r; for (std::size_t i = 0; i < n; ++i) r += "  v" + to_string(i) + ": ${policy.v" + to_string(i + 1) + "}\n"; return r; }(); }},
     {"a long scalar", "a.yaml", [](std::size_t n) { return "a: " + times(n, "x ") + "\n"; }},
     {"a scalar of many lines", "a.yaml", [](std::size_t n) { return "a: x\n" + times(n, "  x\n"); }},
     {"a literal of empty lines", "a.yaml", [](std::size_t n) { return "a: |\n" + times(n, "\n") + "  x\n"; }},
@@ -122,12 +138,36 @@ const shape shapes[] = {
     {"weights", "a.json", [](std::size_t n) { return "{\"weight_map\": {\"b\": \"x\"" + numbered(n, ",\"a.#\":\"x\"") + "}}"; }},
     {"a string", "a.json", [](std::size_t n) { return "{\"model_type\": \"" + times(n, "\\u0041") + "\"}"; }},
     {"no JSON", "a.json", [](std::size_t n) { return "{\"a\": " + times(n, "x"); }},
+    {"experts in a layer that never comes", "job", [](std::size_t n) { return R"({"model": {"base": "qwen3-next-80b-a3b", "experts": {"every": )" + to_string(n * 500'000'000) + R"(}}, "framework": "deepspeed", "sharding": {"kind": "zero", "stage": 3}, "batch": {"sequence": 4096}})"; }},
+    {"layers of a pattern", "job", [](std::size_t n) { return R"({"model": {"hidden": 64, "heads": 4, "ffn": 64, "vocab": 100, "layers": )" + to_string(n) + R"(, "pattern": ["mamba2", "attention"], "ssm": {"heads": 4, "head_dim": 16, "state": 16, "groups": 1, "conv": 4, "chunk": 16}}, "framework": "hf-trainer", "batch": {"sequence": 128}})"; }},
     {"messages", "log", [](std::size_t n) { return times(n, "Tried to allocate "); }},
     {"a traceback", "log", [](std::size_t n) { return times(n, "Traceback (most recent call last)\n") + times(n, "in in in \n") + "Tried to allocate 2.00 GiB (GPU 0; 1 GiB total capacity; "; }},
     {"numbers", "log", [](std::size_t n) { return "DefaultCPUAllocator: can't allocate memory: you tried to allocate " + times(n, "9"); }},
     {"nothing known", "log", [](std::size_t n) { return times(n, "exit Tried Default CUDA "); }},
     {"values of a record", "record", [](std::size_t n) { return "{\"id\": \"x\"" + numbered(n, ",\"a#\":1") + "}"; }},
 };
+
+/// The files that stand in a text one after the other, each behind a line with its name.
+std::vector<io::import_input> files_in(const std::string& text, const io::import_settings& with) {
+  std::vector<io::import_input> all;
+  std::string name, body;
+  const auto end = [&] {
+    if (!name.empty()) all.push_back(io::input_of(body, name, io::file_kind::unknown, with));
+    body.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto line = text.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    if (line.ends_with(".yaml") && line.find(' ') == std::string::npos) {
+      end();
+      name = line;
+    } else {
+      body += line + "\n";
+    }
+  }
+  end();
+  return all;
+}
 
 /// The steps that a text takes; what comes of it is another test's.
 std::size_t cost(const shape& s, std::size_t n) {
@@ -146,6 +186,11 @@ std::size_t cost(const shape& s, std::size_t n) {
       (void)read_oom(text);
     } else if (file == "record") {
       (void)io::read_measured(text, "record");
+    } else if (file == "job") {
+      (void)estimate(io::read_job(io::parse_json(text, "job"), io::no_files));
+    } else if (file == "files") {
+      io::draft d;
+      io::import_files(d, files_in(text, with), with);
     } else {
       io::draft d;
       io::import_files(d, {io::input_of(text, s.file, io::file_kind::unknown, with)}, with);
