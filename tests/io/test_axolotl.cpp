@@ -248,7 +248,7 @@ TEST_CASE("TRL's trainers for preferences") {
 TEST_CASE("a reward model") {
   const std::string scored = whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 1\n";
   CHECK(yaml(scored).objective.kind == objective_kind::reward);
-  CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1024, .lengths = {.unknown = true, .pad_to_multiple = 64}});
+  CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1024, .padded = true});  // validation.py, hint_reward_model_pad
   CHECK(yaml(scored + "pad_to_sequence_len: true\n").batch == batch{.micro = 2, .sequence = 1024, .padded = true});
   CHECK(yaml(scored + "pad_to_sequence_len: false\n").batch == batch{.micro = 2, .sequence = 1000, .lengths = {.unknown = true}});
   CHECK(yaml(scored + "gradient_checkpointing: true\n").recompute.reentrant == choice::yes);

@@ -81,10 +81,11 @@ class axolotl_samples {
   void padded(std::int64_t length) {
     const auto multiple = v_->number("pad_to_multiple_of", 64);
     const auto* pads = v_->take("pad_to_sequence_len");
-    const bool whole = pads != nullptr && truth(*pads, "pad_to_sequence_len");
+    const bool scored = pads == nullptr && a_->method == "reward";  // its own default then (utils/schemas/validation.py, hint_reward_model_pad)
+    const bool whole = scored || (pads != nullptr && truth(*pads, "pad_to_sequence_len"));
     a_->put("max_length", pads == nullptr || whole ? checked::round_up(length, multiple) : length, "sequence_len");
-    if (whole) a_->d->say({"batch", "padded"}, true, v_->place("pad_to_sequence_len")), a_->d->keeps_lengths.clear();
-    if (pads == nullptr && multiple > 1) a_->d->say({"batch", "lengths", "pad_to_multiple"}, multiple, v_->place(v_->has("pad_to_multiple_of") ? "pad_to_multiple_of" : "sequence_len"));  // core/builders/causal.py, build_collator
+    if (whole) a_->d->say({"batch", "padded"}, true, v_->place(scored ? "reward_model" : "pad_to_sequence_len")), a_->d->keeps_lengths.clear();
+    if (pads == nullptr && !scored && multiple > 1) a_->d->say({"batch", "lengths", "pad_to_multiple"}, multiple, v_->place(v_->has("pad_to_multiple_of") ? "pad_to_multiple_of" : "sequence_len"));  // core/builders/causal.py, build_collator
     if (!whole) a_->d->notes.push_back(v_->place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
   }
 
