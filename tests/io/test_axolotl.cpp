@@ -135,14 +135,26 @@ TEST_CASE("kernels that stand for several operations") {
   CHECK(yaml(four + sharded, {eight}).kernels.empty());
   CHECK_FALSE(yaml(four + sharded + "fsdp_version: 2\n", {eight}).kernels.empty());
   CHECK(yaml(four + sharded + "  fsdp_version: 2\n", {eight}).kernels.empty());  // check_auto_enable_lora_kernels runs before fsdp_config's is looked at
-  CHECK(yaml("base_model: microsoft/phi-2\nmicro_batch_size: 1\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n").kernels.empty());
+  CHECK(holds(why("base_model: microsoft/phi-2\nmicro_batch_size: 1\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "axo.yaml:4: axolotl's kernels for adapters, which are on unless one of them is said, do not find"));
   CHECK(holds(why(four + "peft_use_dora: true\n"), "lora_mlp_kernel = true is not modelled"));
 
   const auto under = [&](int stage) {
     return std::vector<imported::text>{{"axo.yaml", four + "deepspeed: zero.json\n"}, {"zero.json", "{\"zero_optimization\": {\"stage\": " + std::to_string(stage) + "}, \"bf16\": {\"enabled\": true}, \"train_micro_batch_size_per_gpu\": \"auto\"}"}};
   };
   CHECK(job_of(under(2), {eight}).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
-  CHECK(holds(refusal_of(under(3), {eight}), "axolotl's kernels for adapters read weights without calling the layers"));
+  CHECK(job_of(under(3), {eight}).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});  // a layer is gathered whole
+  // examples/llama-3/lora-1b-ray.yml and deepspeed_configs/zero3.json (067b021c), as far as they shape anything: four workers of Ray's.
+  const auto ray = job_of({{"ray.yaml", "base_model: NousResearch/Llama-3.2-1B\nval_set_size: 0.1\nadapter: lora\nsequence_len: 2048\nsample_packing: true\nlora_r: 16\nlora_dropout: 0.05\nlora_target_modules: [gate_proj, down_proj, "
+                                         "up_proj, q_proj, v_proj, k_proj, o_proj]\ngradient_accumulation_steps: 2\nmicro_batch_size: 2\noptimizer: adamw_8bit\nbf16: auto\ntf32: false\ngradient_checkpointing: true\n"
+                                         "attn_implementation: flash_attention_2\nevals_per_epoch: 4\ndeepspeed: zero3.json\nuse_ray: true\nray_num_workers: 4\n"},
+                           {"zero3.json", R"({"zero_optimization": {"stage": 3, "overlap_comm": true, "contiguous_gradients": true, "sub_group_size": 0, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto",
+    "stage3_param_persistence_threshold": "auto", "stage3_max_live_parameters": 0, "stage3_max_reuse_distance": 0}, "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": "auto"})"}});
+  CHECK(ray.kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  const auto weights = states(ray);
+  CHECK(weights.gpu[row::model_parameters] == bytes{1'235'814'400LL * 2 / 4});
+  CHECK(weights.gpu[row::adapters] == bytes{11'272'192 * 2 / 4});  // 16 layers of 16 × (2 × 4,096 + 2 × 2,560 + 3 × 10,240) numbers, which DeepSpeed casts to bf16
+  // A layer of 2 x 2,048 x 2,048 + 2 x 2,048 x 512 + 3 x 2,048 x 8,192 numbers is gathered, and 33 norms stay, two bytes each.
+  CHECK(estimate(ray).ranks[0].at_peak[row::gathered_parameters] == bytes{2 * (2 * 2048 * 2048 + 2 * 2048 * 512 + 3 * 2048 * 8192 + 2 * 2048) + 2 * 33 * 2048});
 
   const std::string liger = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_rope: true\nliger_rms_norm: true\nliger_glu_activation: true\nliger_layer_norm: true\n";
   CHECK(yaml(whole + liger).kernels == fused_kernels{rotary, norm, gated});

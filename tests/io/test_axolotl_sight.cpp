@@ -152,7 +152,7 @@ TEST_CASE("adapters in a tower, by every linear layer's name or by all of its ow
   CHECK(trains(qwens) == 16 * (28 * ((3584 + 3584) + (3584 + 18944)) + 32 * (1280 + 3420)));
   CHECK(holds(why(gemma + lora + "lora_target_modules: [self_attn.q_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // the tower has layers of that path, too
   CHECK(holds(why(qwen + lora + "lora_target_modules: [q_proj, proj]\n"), "lora_target_modules = "));  // and a convolution of that name
-  CHECK(yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + off + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
   // GLM-4.6V-Flash: 40 layers of 4,096 with 256 for keys and values and 13,696, whose gate and up are one layer of another name; 24 blocks of 1,536 and 4,096, and a
   // merger of 4,096 and 13,696, have both beside down_proj.
   const auto glm = yaml("base_model: zai-org/GLM-4.6V-Flash\n" + lora + off + sees + names, {"batch.images.height=448", "batch.images.width=448"});
@@ -260,11 +260,11 @@ TEST_CASE("what is not modelled of models that see") {
 
 TEST_CASE("kernels for adapters, where they find the model's attention") {
   using enum fused_kernel;
-  const auto says = "axolotl's kernels for adapters, which do not find this model's attention";
+  const auto says = "axolotl's kernels for adapters, which are on unless one of them is said, do not find this model's attention, and the run ends there: say lora_mlp_kernel";
   // Qwen2.5-VL's attention takes three lines for each projection (modeling_qwen2_5_vl.py), which QKV_PATCHES does not have.
   const auto seen = qwen + lora + of_text;
-  CHECK(yaml(seen).kernels.empty());
-  CHECK(notes(seen, says));
+  CHECK(holds(why(seen), says));
+  CHECK(yaml(seen + off).kernels.empty());
   CHECK(holds(why(seen + "lora_qkv_kernel: true\n"), "axo.yaml:8: axolotl's kernels for adapters do not find this model's attention, and the run ends there"));
   CHECK(yaml(seen + "lora_mlp_kernel: true\n").kernels == fused_kernels{adapted_mlp});  // which needs no attention
   // Cohere 2's is Llama's; OLMo 2 norms whole projections, StableLM's is of before.
@@ -282,16 +282,18 @@ TEST_CASE("kernels for adapters, where they find the model's attention") {
   const auto linear = [&](const std::string& names) { return std::vector<imported::text>{{"axo.yaml", "base_model: Qwen/Qwen3.5-27B\n" + lora + "lora_target_modules: [" + names + "]\n"}, qwen3_5}; };
   CHECK(job_of(linear("q_proj, k_proj, v_proj")).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
   CHECK(holds(refusal_of(linear("q_proj, out_proj")), "kernels for adapters of linear attention are not modelled"));
-  CHECK_FALSE(notes("base_model: meta-llama/Llama-3.1-8B\n" + lora + "lora_target_linear: true\n", says));
   for (const std::string model : {"allenai/OLMo-2-1124-7B", "stabilityai/stablelm-2-1_6b", "CohereForAI/c4ai-command-r-v01", "tiiuae/falcon-7b", "microsoft/phi-2"}) {
     const auto all = "base_model: " + model + "\n" + lora + "lora_target_linear: true\n";
-    CHECK_MESSAGE(yaml(all).kernels.empty(), model);
-    CHECK_MESSAGE(notes(all, says), model);
+    CHECK_MESSAGE(holds(why(all), says), model);
+    CHECK_MESSAGE(yaml(all + off).kernels.empty(), model);
   }
 }
 
 TEST_CASE("Falcon-H1's out_proj stays whole, and its head does not") {
-  const auto j = job_of({launch_file("axolotl-falcon-h1", "falcon-h1-7b-qlora.yaml"), falcon_h1}, {eight});
+  auto file = launch_file("axolotl-falcon-h1", "falcon-h1-7b-qlora.yaml");
+  CHECK(holds(refusal_of({file, falcon_h1}, {eight}), "do not find this model's attention, and the run ends there"));
+  file.said += off;
+  const auto j = job_of({file, falcon_h1}, {eight});
   CHECK(j.adapter.base == formats::nf4_double);
   CHECK(j.adapter.base_skips == module_set{module::mixer_out});
   CHECK(j.adapter.base_also == module_set{module::head});
@@ -348,7 +350,8 @@ TEST_CASE("experts that axolotl quantises as they are loaded") {
   const auto sharded = yaml(sparse + four + "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", {eight});
   CHECK(sharded.adapter.base_skips == module_set{module::experts_gate, module::experts_up, module::experts_down, module::head});
   CHECK(sharded.adapter.base_also.empty());
-  CHECK(yaml("base_model: meta-llama/Llama-3.1-8B\n" + some + "quantize_moe_experts: true\n") == yaml("base_model: meta-llama/Llama-3.1-8B\n" + some));  // there are none
+  const std::string dense_model = "base_model: meta-llama/Llama-3.1-8B\n" + some + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n";
+  CHECK(yaml(dense_model + "quantize_moe_experts: true\n") == yaml(dense_model));  // there are none
   const std::string next = "base_model: Qwen/Qwen3-Coder-30B-A3B-Instruct\n" + lora + off + "lora_target_modules: [";
   CHECK(yaml(next + "linear_attn.in_proj_ba, linear_attn.in_proj_qkvz, linear_attn.out_proj, shared_expert.up_proj, shared_expert.gate_proj, shared_expert_gate, q_proj]\n").adapter.targets ==
         module_set{module::mixer_in, module::mixer_out, module::shared_up, module::shared_gate, module::q_proj});

@@ -13,6 +13,8 @@ class axolotl_kernels {
 
   void read() {
     heads_ = a_->v.on("fused_attn_kernel");
+    if (a_->v.word_now("base_model").find("gemma-4-") != std::string::npos)
+      a_->refused("base_model", "axolotl joins norms and rotary embedding of Gemma 4's attention in kernels of its own, whatever is said (monkeypatch/models/gemma4/fused_attn.py), which is not modelled by this version");
     of_adapters();
     plugins();
   }
@@ -31,25 +33,17 @@ class axolotl_kernels {
   void finish(const shape& m) const {
     const bool bare_of_liger = liger_ && !liger_knows(m);
     if (bare_of_liger && linear_) a_->refused("liger_fused_linear_cross_entropy", "Liger has no kernels for this model, and whether axolotl's general patch of its loss takes hold is not known here: say liger_fused_linear_cross_entropy false");
-    if (liger_ && m.vision.kind == vision_kind::gemma4 && (linear_ || a_->v.on("liger_rope")))
-      a_->refused(linear_ ? "liger_fused_linear_cross_entropy" : "liger_rope", "axolotl passes over liger_rope and liger_fused_linear_cross_entropy of Gemma 4: say both false");
     if (bare_of_liger && of_liger()) a_->d->notes.push_back(a_->v.place("plugins") + ": Liger has no kernels for this model, and axolotl goes on without them");
     if (gates_ && !bare_of_liger && m.recurs()) a_->d->unmodelled_key("liger_rms_norm_gated", true, a_->v.place("liger_rms_norm_gated"));  // of Qwen3.5's linear attention, and nobody else's
     auto list = json_value::array();
-    const bool of_attention = std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k == "adapted-qkv" || k == "adapted-output"; });
-    const bool dies = of_attention && !patches(m) && !(m.vision.projector == projector_kind::patch_merger && m.scaled_queries);
-    if (dies && said_) a_->refused(asked_, "axolotl's kernels for adapters do not find this model's attention, and the run ends there: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
-    if (dies) {
-      const std::string off = "axolotl's kernels for adapters, which do not find this model's attention and end a run of its release 0.18, are taken to be off";
-      a_->d->notes.push_back(a_->v.place("adapter") + ": " + off + ": say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
-      a_->d->assumed.push_back(off);
-    }
+    if (of_attention() && !patches(m) && !(m.vision.projector == projector_kind::patch_merger && m.scaled_queries)) do_not_find();
+    // They read weights of layers that they do not call: ZeRO-3 gathers what is read so for the attention or MLP that reads it (deepspeed runtime/zero/
+    // parameter_offload.py, ZeROOrderedDict), both within the layer that is counted as gathered anyway.
     const bool bare = m.mlp == mlp_kind::plain || m.fused_gate_up || (m.sparse() && !adapts_dense()), misses = misses_attention(m);
     for (const auto& k : fused_) {
       const bool adapted = k.starts_with("adapted"), of_mlp = k == "adapted-mlp";
       if (!adapted && bare_of_liger) continue;
-      if (adapted && (dies || (of_mlp ? bare : misses))) continue;  // no gate_proj
-      if (adapted && gathers_by_layer()) a_->refused(by_, "axolotl's kernels for adapters read weights without calling the layers that have them, and ZeRO-3 gathers weights where a layer is called, which is not modelled by this version: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
+      if (adapted && (of_mlp ? bare : misses)) continue;  // no gate_proj
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
     if (adapted()) check_linear_attention(m);
@@ -59,6 +53,20 @@ class axolotl_kernels {
   }
 
  private:
+  [[nodiscard]] bool of_attention() const {
+    return std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k == "adapted-qkv" || k == "adapted-output"; });
+  }
+  /// Throws job_error: axolotl's run ends where it rewrites attention. Those that nobody said are on, too (check_auto_enable_lora_kernels).
+  [[noreturn]] void do_not_find() const {
+    a_->refused(said_ ? asked_ : "adapter", std::string{"axolotl's kernels for adapters"} + (said_ ? "" : ", which are on unless one of them is said,") + " do not find this model's attention, and the run ends there: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
+  }
+  /// Classes that they do not find, which a shape does not tell, or of models that are read no further (transformers 5.15
+  /// modeling_{gemma3n,voxtral,mllama,afmoe,llama4,glm4_moe,glm4_moe_lite,glm4v}.py).
+  [[nodiscard]] bool lost_by_name() const {
+    const auto name = a_->v.word_now("base_model");
+    return std::any_of(lost.begin(), lost.end(), [&](const char* part) { return name.find(part) != std::string::npos; });
+  }
+  static constexpr std::array lost{"gemma-3n-", "Voxtral-", "Llama-3.2-11B-Vision", "Llama-3.2-90B-Vision", "Trinity-", "Llama-4-", "GLM-4."};
   /// Whether dense layers beside experts have adapters: of others the kernel for an MLP finds no gate_proj (monkeypatch/lora_kernels.py, find_mlp_in_layer).
   [[nodiscard]] bool adapts_dense() const {
     const auto* targets = a_->d->find({"adapter", "targets"});
@@ -116,10 +124,6 @@ class axolotl_kernels {
     if (!none && (!has("Qwen3-") || has("Qwen3-VL") || has("Qwen3-Omni"))) a_->d->unmodelled_key("fused_attn_kernel", true, place);
     return !none;
   }
-  [[nodiscard]] bool gathers_by_layer() const {
-    const auto* options = a_->d->find({"framework", "options", "zero_optimization"});
-    return a_->engine && options != nullptr && options->is_object() && options->value("stage", json_value(0)) == 3;
-  }
   /// Kernels of its own for adapters, which are on unless one of them is said or a method of TRL's trains (utils/schemas/config.py,
   /// check_auto_enable_lora_kernels, which runs before fsdp_config is asked for a version). That of the embedding is for adapters there.
   void of_adapters() {
@@ -134,6 +138,7 @@ class axolotl_kernels {
     const bool remote = v.on("trust_remote_code"), eight = v.on("load_in_8bit"), prefers = !v.word_now("rl").empty();
     if (a_->adapter && !said && !eight && !remote && !prefers && (!a_->fsdp || a_->second_said))
       for (const auto* ours : {"adapted-mlp", "adapted-qkv", "adapted-output"}) fuse(ours, "adapter");
+    if (of_attention() && lost_by_name()) do_not_find();
     if (v.on("peft_use_dora") && !fused_.empty()) a_->d->unmodelled_key("lora_mlp_kernel", true, v.place(said ? "lora_mlp_kernel" : "adapter"));
   }
   void fuse(const char* ours, std::string_view key) {
