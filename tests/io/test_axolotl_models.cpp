@@ -53,10 +53,11 @@ TEST_CASE("experts that nothing quantises become fp32 beside a quantised base") 
   CHECK(yaml(qwen + four + "tf32: auto\n") == j);
   CHECK(yaml(qwen + four + "tf32: false\n").adapter.rest_experts == formats::fp32);
   const std::string eight = "adapter: lora\nload_in_8bit: true\nquantize_moe_experts: true\n";  // bytes are made fp32
-  CHECK(yaml(qwen + eight).adapter.rest_experts == formats::tf32);
-  CHECK(yaml(qwen + eight + "tf32: false\n").adapter.rest_experts == formats::fp32);
-  CHECK(states(yaml(qwen + eight)).gpu == states(yaml(qwen + eight + "tf32: false\n")).gpu);
-  CHECK_FALSE(yaml(qwen + four + "quantize_moe_experts: true\n").adapter.rest_experts.set());
+  const std::string some = "base_model: Qwen/Qwen1.5-MoE-A2.7B\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n";
+  CHECK(yaml(some + eight).adapter.rest_experts == formats::tf32);
+  CHECK(yaml(some + eight + "tf32: false\n").adapter.rest_experts == formats::fp32);
+  CHECK(states(yaml(some + eight)).gpu == states(yaml(some + eight + "tf32: false\n")).gpu);
+  CHECK_FALSE(yaml(some + four + "quantize_moe_experts: true\n").adapter.rest_experts.set());
 
   const std::string mixtral = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 1\nsequence_len: 1024\nflash_attention: true\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\ndeepspeed: zero2.json\n";
   const std::vector<imported::text> files{{"axo.yaml", mixtral}, {"zero2.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"}};

@@ -62,7 +62,7 @@ TEST_CASE("who generates, and what is not read") {
   CHECK(holds(why(gdpo(usual + "  max_prompt_length: false\n")), "trl.max_prompt_length = false is not modelled"));  // no key of trl's, whatever it says
   CHECK(holds(why(gdpo("  max_completion_length: 128\n  reward_funcs: [OpenAssistant/reward-model-deberta]\n")), "trl.reward_funcs"));
   CHECK(holds(why("base_model: meta-llama/Llama-3.2-1B\nrl: grpo\nmicro_batch_size: 2\n"), "trl.max_completion_length is not given"));
-  CHECK(holds(why("base_model: meta-llama/Llama-3.2-1B\nrl: ebft\nmicro_batch_size: 2\n"), "rl = \"ebft\" is not modelled"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.2-1B\nrl: nash\nmicro_batch_size: 2\n"), "rl = \"nash\" is not modelled"));
 }
 
 TEST_CASE("what TRL is handed as it is said") {

@@ -30,7 +30,6 @@ inline void read_axolotl_fused_mlp(axolotl_arguments& a) {
 
 inline void read_axolotl_ends(axolotl_arguments& a) {
   read_axolotl_fused_mlp(a);
-  if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has flash_attn_rms_norm no longer, and ends there (utils/schemas/deprecated.py): take it out");
   if (const auto* said = a.v.take("tokens"); said != nullptr && said->is_object())
     a.refused("tokens", "tokens must be a list of words in axolotl, which ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
   else if (said != nullptr && !said->empty())
@@ -62,8 +61,25 @@ inline void check_axolotl_stored(axolotl_arguments& a, bool otherwise) {
     a.refused(by, name + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 as base_model (unsloth/gpt-oss-20b-BF16), or take " + by + " out and make it bf16 (model_quantization_config: Mxfp4Config, with dequantize true under model_quantization_config_kwargs)");
 }
 
+/// Code that a checkpoint brings. Forwards of Qwen's first generation, which has no other, and of Falcon call get_head_mask, and DeepSeek-V2's imports
+/// is_torch_fx_available, where trust_remote_code takes them: transformers has these no longer (52f5eca7c96d and 55b172b8eb83, 2025-10). Phi 3's trains, by a forward of its own.
+inline void check_axolotl_code(const axolotl_arguments& a) {
+  const auto name = a.v.word_now("base_model");
+  const auto said = a.v.all().find("trust_remote_code");
+  const bool trusted = said != a.v.all().end() && said->is_boolean() && said->get<bool>();
+  const std::string by = trusted ? "trust_remote_code" : "base_model";
+  const bool qwen = name.starts_with("Qwen/Qwen-"), falcon = trusted && (name.starts_with("tiiuae/falcon-7b") || name.starts_with("tiiuae/falcon-40b"));
+  if (qwen || falcon)
+    a.refused(by, "the code of " + name + " calls get_head_mask, which transformers 5 has no longer, and axolotl's run ends in its first forward: " + (qwen ? "Qwen/Qwen1.5 and later have classes in transformers" : "take trust_remote_code out"));
+  if (!trusted) return;
+  if (name.starts_with("deepseek-ai/DeepSeek-V2") || name.starts_with("deepseek-ai/DeepSeek-Coder-V2"))
+    a.refused(by, "the code of " + name + " imports is_torch_fx_available, which transformers 5 has no longer, and axolotl's run ends where it is loaded: take trust_remote_code out");
+  if (name.starts_with("microsoft/Phi-3")) a.refused(by, "the code that " + name + " brings is not modelled by this version: take trust_remote_code out, and transformers' own class runs");
+}
+
 /// A checkpoint of mxfp4 experts that is made bf16 as it is loaded (loaders/model.py, _set_quantization_config; transformers quantizers/quantizer_mxfp4.py).
 inline void read_axolotl_stored(axolotl_arguments& a) {
+  check_axolotl_code(a);
   const auto* kind = a.v.take("model_quantization_config");
   const auto* how = a.v.take("model_quantization_config_kwargs");
   check_axolotl_stored(a, kind != nullptr && !kind->empty() && *kind != "");

@@ -13,6 +13,7 @@
 #include <headroom/io/launchers/axolotl_restarts.hpp>
 #include <headroom/io/launchers/axolotl_rollout.hpp>
 #include <headroom/io/launchers/axolotl_samples.hpp>
+#include <headroom/io/launchers/axolotl_schema.hpp>
 #include <headroom/io/launchers/axolotl_sight.hpp>
 
 namespace headroom::io {
@@ -24,6 +25,7 @@ class axolotl_config {
   axolotl_config(draft& d, const document& from) : a_(d, from), d_(&d), v_(&a_.v), attention_(a_), kernels_(a_), experts_(a_), method_(a_), rollout_(a_), sight_(a_) {}
 
   [[nodiscard]] document arguments() {
+    axolotl_schema{a_}.check();
     method_.read();
     a_.processes = a_.given("processor_type");
     const auto base = v_->word("base_model", ""), shape = v_->word("base_model_config", "");
@@ -33,6 +35,7 @@ class axolotl_config {
     adapter();
     read_axolotl_quantised(a_);
     sharded();
+    axolotl_schema{a_}.check_sharded();
     kernels_.read();
     read_axolotl_ends(a_);
     read_axolotl_restarts(a_);
