@@ -82,7 +82,9 @@ TEST_CASE("code that checkpoints bring") {
   CHECK(holds(why("base_model: deepseek-ai/DeepSeek-V2-Lite\n" + all + "trust_remote_code: true\n"), "axo.yaml:5: the code of deepseek-ai/DeepSeek-V2-Lite imports is_torch_fx_available"));
   CHECK_FALSE(holds(why("base_model: deepseek-ai/DeepSeek-V2-Lite\n" + linear), "is_torch_fx_available"));
   const std::string phi = "base_model: microsoft/Phi-3-mini-4k-instruct\n" + all;
-  CHECK(holds(why(phi + "trust_remote_code: true\n"), "axo.yaml:5: the code that microsoft/Phi-3-mini-4k-instruct brings is not modelled by this version: take trust_remote_code out"));
+  for (const std::string model : {"microsoft/Phi-3-mini-4k-instruct", "cerebras/btlm-3b-8k-base", "LnL-AI/dbrx-base-converted-v2"})
+    CHECK_MESSAGE(holds(why("base_model: " + model + "\n" + all + "trust_remote_code: true\n"), "axo.yaml:5: the class that " + model + " brings does not have _supports_flash_attn"), model);
+  CHECK(holds(why("base_model: microsoft/Phi-3-mini-4k-instruct\nmicro_batch_size: 2\nsequence_len: 64\nattn_implementation: sdpa\ntrust_remote_code: true\n"), "axo.yaml:5: the code that microsoft/Phi-3-mini-4k-instruct brings is not modelled by this version: take trust_remote_code out"));
   CHECK(yaml(phi).batch.micro == 2);
 }
 

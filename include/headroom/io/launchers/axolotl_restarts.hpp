@@ -62,7 +62,8 @@ inline void check_axolotl_stored(axolotl_arguments& a, bool otherwise) {
 }
 
 /// Code that a checkpoint brings. Forwards of Qwen's first generation, which has no other, and of Falcon call get_head_mask, and DeepSeek-V2's imports
-/// is_torch_fx_available, where trust_remote_code takes them: transformers has these no longer (52f5eca7c96d and 55b172b8eb83, 2025-10). Phi 3's trains, by a forward of its own.
+/// is_torch_fx_available, where trust_remote_code takes them: transformers has these no longer (52f5eca7c96d and 55b172b8eb83, 2025-10). Classes from before
+/// 2025-07 do not have _supports_flash_attn, which flash attention is asked for (modeling_utils.py, _flash_attn_can_dispatch).
 inline void check_axolotl_code(const axolotl_arguments& a) {
   const auto name = a.v.word_now("base_model");
   const auto said = a.v.all().find("trust_remote_code");
@@ -74,7 +75,10 @@ inline void check_axolotl_code(const axolotl_arguments& a) {
   if (!trusted) return;
   if (name.starts_with("deepseek-ai/DeepSeek-V2") || name.starts_with("deepseek-ai/DeepSeek-Coder-V2"))
     a.refused(by, "the code of " + name + " imports is_torch_fx_available, which transformers 5 has no longer, and axolotl's run ends where it is loaded: take trust_remote_code out");
-  if (name.starts_with("microsoft/Phi-3")) a.refused(by, "the code that " + name + " brings is not modelled by this version: take trust_remote_code out, and transformers' own class runs");
+  const bool phi = name.starts_with("microsoft/Phi-3");
+  if (a.kernel.starts_with("flash") && (phi || name.starts_with("cerebras/btlm-") || name.starts_with("LnL-AI/dbrx-")))
+    a.refused(by, "the class that " + name + " brings does not have _supports_flash_attn, which transformers 5 asks for before flash attention, and axolotl's run ends where it is loaded: " + (phi ? "take trust_remote_code out" : "name a model that transformers has a class for"));
+  if (phi) a.refused(by, "the code that " + name + " brings is not modelled by this version: take trust_remote_code out, and transformers' own class runs");
 }
 
 /// A checkpoint of mxfp4 experts that is made bf16 as it is loaded (loaders/model.py, _set_quantization_config; transformers quantizers/quantizer_mxfp4.py).
