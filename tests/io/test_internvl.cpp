@@ -73,6 +73,10 @@ TEST_CASE("adapters on the language model alone") {
   CHECK(j.recompute.mode == recompute_mode::full);
   CHECK(j.attention == attention::flash);
   CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  // wrap_llm_lora names the joined layers, too: InternLM2's wqkv (4096 to 6144), wo, w1, w2 and w3 in 32 layers.
+  CHECK(states(j).trained.count() == 16 * 32 * ((4096 + 6144) + (4096 + 4096) + 3 * (4096 + 14336)));
+  // Phi-3's four, of which a log of PEFT's prints as many (test_adapter_counts.cpp).
+  CHECK(states(job_of({script("", "--model_name_or_path OpenGVLab/InternVL2-4B"), stage1})).trained.count() == 25'165'824);
   // One tile where images are not cut, or as many as the sequence has room for.
   CHECK(job_of({script("--max_dynamic_patch 1"), stage1}).model.vision.slices == 1);
   CHECK(job_of({script("--dynamic_image_size False"), stage1}).model.vision.slices == 1);

@@ -67,8 +67,9 @@ class internvl_arguments {
       fail("headroom: " + d_->place_of("model") + ": InternVL's models have a tower, and this one has none: add its config.json, or --model internvl2.5-8b or the like");
     }
     if (rank > 0) {
-      json_value targets = json_value::array({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"});
-      d_->replace("adapter", json_value{{"kind", "lora"}, {"rank", rank}, {"targets", targets}, {"dropout", 0.05}, {"format", "fp32"}}, v_->place("use_llm_lora"));
+      // Each family's layers by its own names, joined ones too: wqkv of InternLM2, qkv_proj and gate_up_proj of Phi-3.
+      d_->own_targets = json_value::array({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"});
+      d_->replace("adapter", json_value{{"kind", "lora"}, {"rank", rank}, {"targets", d_->own_targets}, {"dropout", 0.05}, {"format", "fp32"}}, v_->place("use_llm_lora"));
     }
     const bool whole = language && rank == 0;
     if (whole && projector && tower) return;
