@@ -40,7 +40,7 @@ inline constexpr beside readers[] = {
     {"litgpt pretrain", R"({"model_name": "meta-llama/Llama-2-7b-hf", "precision": "bf16-mixed", "devices": 1, "train": {"max_seq_length": 512}})"},
     {"torchtune", R"({"model": {"_component_": "torchtune.models.llama3_1.llama3_1_8b"}, "optimizer": {"_component_": "torch.optim.AdamW"}, "tokenizer": {"max_seq_len": 2048}, "dtype": "bf16"})"},
     {"torchtune lora", R"({"model": {"_component_": "torchtune.models.llama3_1.lora_llama3_1_8b", "lora_attn_modules": ["q_proj", "v_proj"]}, "optimizer": {"_component_": "torch.optim.AdamW"}, "tokenizer": {"max_seq_len": 2048}, "dtype": "bf16"})"},
-    {"accelerate", R"({"distributed_type": "NO", "num_processes": 8})"},
+    {"accelerate", R"({"distributed_type": "MULTI_GPU", "num_processes": 8})"},
     {"accelerate fsdp", R"({"distributed_type": "FSDP", "num_processes": 8, "fsdp_config": {"fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}})"},
     {"accelerate deepspeed", R"({"distributed_type": "DEEPSPEED", "num_processes": 8, "deepspeed_config": {"zero_stage": 2}})"},
     {"deepspeed", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}})"},

@@ -32,13 +32,21 @@ job launched(const std::string& script, const std::vector<std::string>& more = {
 
 TEST_CASE("accelerate: each key alone") {
   for (const auto& l : launcher_keys::list_of("accelerate.txt")) {
-    json_value without{{"distributed_type", "NO"}, {"num_processes", 8}};
+    json_value without{{"distributed_type", "MULTI_GPU"}, {"num_processes", 8}};
     if (l.key.starts_with("fsdp_config")) without = {{"distributed_type", "FSDP"}, {"num_processes", 8}, {"fsdp_config", {{"fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"}}}};
     if (l.key.starts_with("deepspeed_config")) without = {{"distributed_type", "DEEPSPEED"}, {"num_processes", 8}, {"deepspeed_config", {{"zero_stage", 2}}}};
     auto with = without;
     launcher_keys::put(with, l.key, l.value);
     launcher_keys::judge(l, without, with, import);
   }
+}
+
+TEST_CASE("accelerate: one process where no kind of parallelism is named") {
+  // accelerate 16cb6eb8 commands/launch.py launch_command: simple_launcher, which looks at no num_processes (TIGER-AI-Lab/Mantis has such a file).
+  CHECK(holds(refusal({{"distributed_type", "no"}, {"num_processes", 4}, {"mixed_precision", "bf16"}}), "num_processes is 4, but distributed_type NO starts one process"));
+  CHECK(holds(refusal({{"compute_environment", "LOCAL_MACHINE"}, {"num_processes", 2}}), "say distributed_type: MULTI_GPU, or num_processes: 1"));
+  CHECK(import({{"distributed_type", "NO"}, {"num_processes", 1}}).hardware.gpus() == 1);
+  CHECK(import({{"distributed_type", "MULTI_GPU"}, {"num_processes", 4}}).hardware.gpus() == 4);
 }
 
 TEST_CASE("accelerate: each version of FSDP has its own key for when weights are freed") {

@@ -37,6 +37,7 @@ inline constexpr auto accelerate_passed = std::to_array<passed_key>({
     {"deepspeed_config.offload_optimizer_nvme_path", "*"}, {"deepspeed_config.offload_param_nvme_path", "*"}, {"deepspeed_config.deepspeed_hostfile", "*"},
     {"deepspeed_config.deepspeed_multinode_launcher", "*"}, {"deepspeed_config.deepspeed_exclusion_filter", ""},
     {"deepspeed_config.deepspeed_inclusion_filter", ""}, {"deepspeed_config.deepspeed_moe_layer_cls_names", ""},
+    {"deepspeed_config.bf16_enabled", "*"}, {"deepspeed_config.offload_param_pin_memory", "*"},  // set among the arguments, where nothing asks for them (argilla-io/notus has them)
     {"dynamo_config.dynamo_mode", "default"}, {"dynamo_config.dynamo_use_dynamic", "false"}, {"dynamo_config.dynamo_use_fullgraph", "*"},
     {"dynamo_config.dynamo_use_regional_compilation", "false"},
 });

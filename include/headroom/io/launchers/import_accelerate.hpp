@@ -46,6 +46,7 @@ class accelerate_config {
     static constexpr std::string_view types[] = {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM", "MULTI_CPU", "MULTI_NPU", "MULTI_XPU", "XLA", "TPU"};
     if (std::find(std::begin(types), std::end(types), type) == std::end(types)) unknown_name("distributed_type", type, types);
     if (type != "NO" && type != "MULTI_GPU" && type != "FSDP" && type != "DEEPSPEED") fail("headroom: distributed_type " + type + " is not read by this version; accepted: NO, MULTI_GPU, FSDP, DEEPSPEED");
+    if (type == "NO") alone();
     if (type == "DEEPSPEED")
       d_->framework_is("deepspeed", at("distributed_type"));
     else if (!d_->framework_is("deepspeed"))
@@ -85,6 +86,12 @@ class accelerate_config {
     wrong_value(k.at(key), "true or false", *v);
   }
 
+  /// Without a distributed_type one process is started, whatever num_processes says (commands/launch.py launch_command: simple_launcher).
+  void alone() {
+    const auto* n = stated(k_, "num_processes");
+    if (n == nullptr || *n == -1 || whole_at(*n, "num_processes", 1, 1 << 20) == 1) return;
+    fail("headroom: " + at("num_processes") + ": num_processes is " + n->dump() + ", but distributed_type NO starts one process, which spreads a batch over the GPUs that it sees (DataParallel), which is not modelled by this version: say distributed_type: MULTI_GPU, or num_processes: 1");
+  }
   void machines() {
     if (const auto* n = stated(k_, "num_machines")) d_->say({"hardware", "nodes"}, whole_at(*n, "num_machines", 1, 1 << 20), at("num_machines"));
     if (const auto* n = stated(k_, "num_processes"); n != nullptr && *n != -1) d_->know(d_->gpus, "GPUs", whole_at(*n, "num_processes", 1, 1 << 20), at("num_processes"));
