@@ -50,6 +50,14 @@ TEST_CASE("BLOOM's layout") {
   CHECK_FALSE(objection_to(j));
 }
 
+TEST_CASE("DeepSpeed's launcher before pretrain_gpt.py without --deepspeed") {
+  // deepspeedai/DeepSpeedExamples 45b4b715 training/DeepSpeed-Domino/pretrain_gpt3_6.7b.sh: layers of Domino's own, which no argument tells from Megatron-LM's.
+  const std::string run = "deepspeed --num_gpus 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 1024 --max-position-embeddings 1024 "
+                          "--micro-batch-size 8 --global-batch-size 8 --fp16 --no-gradient-accumulation-fusion --tensor-model-parallel-size 4 --vocab-file v.json --merge-file m.txt";
+  CHECK(imported::refusal_of({{"run.sh", run}}).find("run.sh:1: DeepSpeed's launcher starts \"pretrain_gpt.py\" without --deepspeed") != std::string::npos);
+  CHECK(imported::job_of({{"run.sh", "torchrun --nproc_per_node 4" + run.substr(22)}}).parallel.tensor == 4);
+}
+
 TEST_CASE("fp16, with ZeRO's first stage or none") {
   const auto with = read("--fp16", fp16);
   CHECK(with.framework == frameworks::megatron_deepspeed);

@@ -24,7 +24,7 @@ std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", s
 TEST_CASE("files of their repositories") {
   CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_prefix_lm.py --num-layers 24 --hidden-size 1024 --deepspeed --deepspeed_config ds.json\n"), "Megatron-DeepSpeed"));
   // Its own optimizer, without DeepSpeed's, which DeepSpeed's launcher starts all the same.
-  CHECK(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}).find("use-contiguous-buffers-in-ddp") != std::string::npos);
+  CHECK(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}).find("DeepSpeed's launcher starts \"pretrain_gpt.py\" without --deepspeed") != std::string::npos);
   CHECK(is_for(refusal_of({launch_file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));
 }
 
@@ -55,6 +55,8 @@ TEST_CASE("configurations") {
   CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
   CHECK(is_for(yaml("model: Qwen/Qwen3-4B\nmodel_class: llm\ntrain_dataset: d.yaml\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\ncutoff_len: 2048\n"), "LLaMA-Factory's second trainer (USE_V1)"));
   // allenai/OLMo configs/official-0724, stanford-crfm/levanter config/llama2_7b.yaml, Firefly train_args/sft/lora, fairseq wav2vec: their keys were refused one by one.
+  CHECK(is_for(yaml("model: {d_model: 4096}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\ntokenizer: {identifier: x}\ndata: {paths: []}\ndevice_eval_batch_size: 8\nmax_duration: 2ep\n"), "OLMo's trainer"));  // a key of Composer's, too
+  CHECK(is_for(yaml("train: {seq_length: 1024, batch_size: 32}\nmodel: {model_path: gpt2}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\nmethod: {name: ppoconfig}\n"), "trlx"));
   CHECK(is_for(yaml("run_name: OLMo-7B\nmodel: {d_model: 4096}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\ntokenizer: {identifier: x}\ndata: {paths: []}\nglobal_train_batch_size: 1024\n"), "OLMo's trainer"));
   CHECK(is_for(yaml("data:\n  tokenizer: x\nmodel:\n  type: llama\n  seq_len: 4096\ntrainer:\n  mp: p=f32,c=bfloat16\noptimizer:\n  learning_rate: 1e-4\n"), "levanter"));
   CHECK(is_for(refusal_of({{"sft.json", R"({"model_name_or_path": "x", "train_file": "d.jsonl", "template_name": "default", "per_device_train_batch_size": 1, "lora_rank": 64})"}}), "Firefly"));

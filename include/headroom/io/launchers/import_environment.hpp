@@ -75,6 +75,7 @@ inline std::optional<std::int64_t> how_many(const argument& a, const std::string
   if (a.values.empty()) fail("headroom: " + place + " needs a number");
   if (!a.known()) return std::nullopt;
   auto text = a.values[0].text;
+  if (text.starts_with("--")) fail("headroom: " + place + " has no value, " + in_quotes(text) + " stands behind it: what the script puts there is empty, and --env NAME=VALUE says it (--env 1=VALUE for its first argument)");
   if (text == "gpu" || text == "auto" || text == "cpu" || text == "xpu") return 0;
   if (const auto colon = text.find(':'); colon != std::string::npos) {
     if (text.substr(0, colon) != text.substr(colon + 1)) fail("headroom: " + place + " " + in_quotes(text) + " leaves the number of nodes open: say how many with --set hardware.nodes=N");

@@ -26,6 +26,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "gpt-neox's command line", .words = "deepy.py", .instead = "give the YAML files that it names alone (configs/*.yml), which are"},
     // huggingface/nanotron 2411b022: run_train.py.
     {.name = "nanotron's command line", .words = "run_train.py|nanotron.", .instead = "give the YAML of its --config-file alone, which is"},
+    // CarperAI/trlx 3340c2f3 trlx/data/configs.py, TRLConfig.
+    {.name = "trlx", .words = "trlx.", .keys = "method&train&model&optimizer", .instead = "its models with value heads and its loops are its own; the same training by TRL is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.
     {.name = "Megatron-Bridge", .words = "run_recipe.py|finetune_decoder.py|pretrain_decoder.py|setup_experiment.py|megatron.bridge|run_script.py|pretrain_gemma3.py", .keys = "train&model&checkpoint|train&model&optimizer|train&checkpoint&dataset|model&train&dist|train&dataset&scheduler|train&model&ddp|train&scheduler",
      .instead = R"(write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
@@ -70,10 +72,10 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "qlora.py", .words = "qlora.py", .instead = "it makes norms fp32 beside a base of four bits and adapters in bf16, which is not modelled; the same training by LLaMA-Factory or axolotl is read"},
     // aws-samples/awsome-distributed-training 7217859f 3.test_cases/pytorch/FSDP/src/train.py, model_utils/arguments.py: transformers' layers under FSDP2.
     {.name = "AWS's example of FSDP (its own train.py)", .arguments = "max_context_width|hidden_width", .instead = "write a job file with framework hf-trainer and sharding fsdp2, or the same training as torchtitan's"},
-    {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size|device_eval_batch_size"},
     // allenai/OLMo 59a53e3f olmo/config.py TrainConfig; stanford-crfm/levanter 9263f81e src/levanter/main/*.py; yangjianxin1/Firefly e22b406e train.py,
     // component/argument.py; facebookresearch/fairseq fairseq/dataclass/configs.py.
     {.name = "OLMo's trainer", .words = "olmo.|olmo_core.", .keys = "tokenizer&data&scheduler&optimizer|global_train_batch_size&save_folder&data"},
+    {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size|device_eval_batch_size"},  // some of its keys are OLMo's, too
     {.name = "levanter", .words = "levanter.|src/levanter/main/train_lm.py", .keys = "trainer&data&model|trainer&data&optimizer|trainer&model&optimizer|trainer&model_name_or_path|hf_save_path&trainer"},
     {.name = "Firefly", .keys = "train_file&template_name|train_file&task_type|train_file&train_mode", .instead = "the same training by LLaMA-Factory is"},
     {.name = "fairseq", .words = "fairseq|fairseq-hydra-train|fairseq-train|fairseq_cli.", .keys = "task&optimization&dataset|checkpoint&optimization&task"},
