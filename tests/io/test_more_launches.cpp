@@ -18,6 +18,18 @@ const std::string eight = "hardware.gpus_per_node=8", megatron = "--num-layers 4
 
 }  // namespace
 
+TEST_CASE("GPUs of all nodes, and nobody says how many nodes") {
+  const std::string run = " pretrain_gpt.py " + megatron + "--micro-batch-size 1 --bf16\n";
+  const auto tasks = [&](const std::string& lines) { return std::vector<imported::text>{{"r.sh", "#!/bin/bash\n" + lines + "srun python" + run}}; };
+  CHECK(holds(refusal_of(tasks("#SBATCH --ntasks=16\n#SBATCH --gpus-per-task=1\n")), "r.sh:3: 16 GPUs without --nodes lie on as many nodes as Slurm chooses, which the file itself does not say: add --env NAME=VALUE or --set hardware.nodes=N"));
+  CHECK(job_of(tasks("#SBATCH --ntasks=16\n#SBATCH --gpus-per-task=1\n"), {"hardware.nodes=2"}).hardware.gpus_per_node == 8);
+  CHECK(job_of(tasks("#SBATCH --ntasks=16\n#SBATCH --gpus-per-task=1\n#SBATCH --nodes=4\n")).hardware.gpus_per_node == 4);
+  CHECK(job_of(tasks("#SBATCH --gpus=8\n")).hardware.gpus_per_node == 8);
+  const auto all = [&](const std::string& machines) { return std::vector<imported::text>{{"r.sh", "accelerate launch --num_processes 16 --num_machines " + machines + " run_clm.py --model_name_or_path gpt2 --block_size 512 --per_device_train_batch_size 1 --do_train\n"}}; };
+  CHECK(holds(refusal_of(all("$NN")), "r.sh:1: --num_machines is \"$NN\", which the file itself does not say"));
+  CHECK(job_of(all("2")).hardware.gpus_per_node == 8);
+}
+
 TEST_CASE("a place to fill in is no redirection, and a batch job's tasks are ranks") {
   // In sh -c "… --tensorboard-dir <TENSORBOARD DIRECTORY> --fp16 …" the shell would read from one file and write to another.
   const auto j = job_of({launch_file("megatron-gpt3-175b-slurm", "pretrain_gpt3_175B.sh")});

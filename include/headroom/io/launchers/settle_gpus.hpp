@@ -44,7 +44,11 @@ inline void settle_gpus(draft& d) {
   auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
   const bool set = d.place_of("hardware.nodes").starts_with("--set") || d.place_of("hardware.gpus_per_node").starts_with("--set");
   if (d.gpus && set && nodes > 0 && each > 0) d.gpus.reset();
+  const auto open = [&](const std::optional<draft::said>& what, const char* key) {
+    if (what) fail("headroom: " + what->place + ": " + what->word + ", which the file itself does not say: add --env NAME=VALUE or --set hardware." + key + "=N");
+  };
   if (d.gpus) {
+    if (nodes == 0 && each == 0) open(d.open_nodes, "nodes");
     const auto all = d.gpus->value;
     const bool counts_alone = d.has_read(file_kind::nanotron) || d.has_read(file_kind::gpt_neox);  // of a file that has no word of machines
     if (nodes == 0 && each == 0 && counts_alone && all > 8 && all % 8 == 0) {
@@ -57,9 +61,6 @@ inline void settle_gpus(draft& d) {
       fail("headroom: " + d.gpus->place + ": " + std::to_string(all) + " GPUs contradict " + (each == 0 ? std::to_string(nodes) + " nodes" : std::to_string(nodes) + " nodes of " + std::to_string(each)) + " (" +
            d.place_of(each == 0 || d.place_of("hardware.gpus_per_node").empty() ? "hardware.nodes" : "hardware.gpus_per_node") + ")");
   }
-  const auto open = [&](const std::optional<draft::said>& what, const char* key) {
-    if (what) fail("headroom: " + what->place + ": " + what->word + ", which the file itself does not say: add --env NAME=VALUE or --set hardware." + key + "=N");
-  };
   if (nodes == 0) open(d.open_nodes, "nodes");
   if (each == 0) open(d.open_gpus, "gpus_per_node");
   if (each == 0 && d.visible && d.visible->value > 1 && d.alone)

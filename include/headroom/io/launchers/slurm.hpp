@@ -76,6 +76,8 @@ class slurm_options {
     if (nodes_.value > 0) d_->say({"hardware", "nodes"}, nodes_.value, nodes_.place);
     if (each_.value > 0) d_->say({"hardware", "gpus_per_node"}, each_.value, each_.place);
     if (gpus_.value > 0 && (nodes_.value == 0 || each_.value == 0)) d_->know(d_->gpus, "GPUs", gpus_.value, gpus_.place);
+    // Slurm chooses the nodes where nobody says how many (sbatch(1), --ntasks, --gpus).
+    if (gpus_.value > 8 && nodes_.value == 0 && each_.value == 0 && !d_->open_nodes) d_->open_nodes = draft::said{std::to_string(gpus_.value) + " GPUs without --nodes lie on as many nodes as Slurm chooses", gpus_.place};
   }
 
  private:
