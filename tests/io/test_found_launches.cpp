@@ -39,7 +39,7 @@ std::string refused_with_model(const std::vector<imported::text>& files, const s
 // haotian-liu/LLaVA c121f043 scripts/finetune.sh, pretrain.sh; OpenGVLab/InternVL 2410d1db internvl_chat_llava/scripts_internvl/*.sh.
 TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
   const auto run = [](const std::string& tower) {
-    return imported::text{"finetune.sh", "deepspeed llava/train/train_mem.py --deepspeed zero2.json --model_name_or_path ./checkpoints/vicuna-v1-3-7b --version v1 --vision_tower " + tower +
+    return imported::text{"finetune.sh", "deepspeed llava/train/train_mem.py --deepspeed zero2.json --model_name_or_path ./checkpoints/mine --version v1 --vision_tower " + tower +
                                    " --bf16 True --per_device_train_batch_size 16 --model_max_length 2048 --gradient_checkpointing True\n"};
   };
   CHECK(holds(refused_with_model({run("openai/clip-vit-large-patch14")}, "llava-1.5-7b", zero3),
@@ -49,6 +49,30 @@ TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
   CHECK(refused_with_model({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, "llava-1.5-7b", zero3).empty());
   CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14")}, zero3), "LLaVA is named by its language model here: give the config.json of the model that this script makes"));
   CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, zero3), "LLaVA is named by its language model here: add --model llava-1.5-7b or the like"));
+}
+
+// haotian-liu/LLaVA c121f043 scripts/finetune.sh, finetune_lora.sh, pretrain.sh: its first release, before the models that have names of their own.
+TEST_CASE("LLaVA by its language model and its tower") {
+  const auto of = [](const std::string& more, const std::string& model = "lmsys/vicuna-7b-v1.3") {
+    return job_of({{"finetune.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path " + model + " --vision_tower openai/clip-vit-large-patch14" + more +
+                                       " --bf16 True --per_device_train_batch_size 16 --model_max_length 2048 --gradient_checkpointing True\n"}});
+  };
+  const std::string plain = " --version v1 --mm_use_im_start_end False --mm_use_im_patch_token False";
+  const auto j = of(plain);
+  // Llama's 6,738,415,616 parameters, the 303,179,776 of openai/clip-vit-large-patch14's tower, and a layer from 1024 to 4096 features.
+  CHECK(count(j.model).total.count() == 6'738'415'616 + 303'179'776 + 1024 * 4096 + 4096);
+  CHECK(image_tokens(j.model.vision) == 256);
+  CHECK(j.trainable.list[0].modules.has(module::projector));
+  CHECK(j.trainable.list[0].modules.has(module::q_proj));
+  CHECK_FALSE(j.trainable.list[0].modules.has(module::vision));
+  CHECK(of(plain + " --tune_mm_mlp_adapter True").trainable.list[0].modules == module_set{module::projector});
+  CHECK(of(plain + " --lora_enable True").adapter.rank == 64);
+  CHECK(of("-336 --mm_projector_type mlp2x_gelu" + plain).model.vision.image == 336);
+  CHECK(image_tokens(of("-336" + plain).model.vision) == 576);
+  // A word for padding in version v0, which is the default, one for a patch by default, and two around an image.
+  CHECK(of("").model.vocab == 32002);
+  CHECK(of(" --version v1 --mm_use_im_start_end True").model.vocab == 32003);
+  CHECK(holds(refusal_of({{"a.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path mistralai/Mistral-7B-v0.1 --vision_tower openai/clip-vit-large-patch14 --bf16 True --per_device_train_batch_size 1 --model_max_length 2048\n"}}), "give the config.json of the model that this script makes"));
 }
 
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,

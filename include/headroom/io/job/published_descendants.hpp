@@ -13,6 +13,8 @@ namespace headroom::io {
 /// The same shape, vocabulary and all (their model cards).
 inline constexpr auto published_descendants = std::to_array<models::made_of>({
     {"gpt-oss-120b-dequantized", "gpt-oss-120b"},
+    {"vicuna-v1-3-7b", "llama-7b"},  // as haotian-liu/LLaVA's scripts call it
+    {"vicuna-v1-3-13b", "llama-13b"},
     {"skywork-reward-llama-3.1-8b-v0.2", "llama-3.1-8b"},
     {"gme-qwen2-vl-2b-instruct", "qwen2-vl-2b"},
     {"bge-base-en", "bert-base-uncased"},

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/llama_factory_ppo.hpp>
 #include <headroom/io/launchers/llava_arguments.hpp>
 #include <headroom/io/launchers/medicalgpt_method.hpp>
+#include <headroom/io/launchers/scratch_model.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_evaluation.hpp>
@@ -47,13 +48,18 @@ class trainer_arguments {
     if (p_->causal) d_->causal = draft::said{std::string{p_->name}, v_.place(called)};
     if (p_->name.starts_with("trl-")) stored_in_mxfp4(model, v_.place(called));
     if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
+    if (p_->name == "llava") llava.compose();
+    scratch_model scratch{*d_, v_};
+    if (p_->name == "run-clm") scratch.read(!model.empty());
     batch();
     if (tiles) internvl.batch(), internvl.checkpoints(), internvl.trains();
     if (swift_) swift.batch();
+    const auto releases = d_->releases.size();
     if (swift_)
       trainer_formats{*d_, v_, *p_}.loaded(), swift.formats();
     else
       trainer_formats{*d_, v_, *p_}.read();
+    scratch.formats(releases);
     as_loaded_ = d_->loaded ? d_->loaded->word : std::string{};
     if (factory_)
       factory_adapters{*d_, v_}.read();
@@ -66,6 +72,7 @@ class trainer_arguments {
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
     if (!swift_ || !swift.updates()) trainer_updates{*d_, v_, *p_}.read();
     trainer_memory{*d_, v_, *p_}.read();
+    scratch.checkpoints();
     if (d_->own_loss && d_->has({"loss", "kind"}) && d_->job["loss"]["kind"] == "fused-linear") {
       d_->job["loss"]["kind"] = "full";
       d_->notes.push_back(d_->own_loss->place + ": Liger's loss has no effect beside " + d_->own_loss->word + ": the program takes the loss of each token itself");
