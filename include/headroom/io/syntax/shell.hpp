@@ -146,7 +146,7 @@ class shell_parser {
     if (s_.in_array) {
       s_.end_word();
       s_.in_array = false;
-      run_.assign_array(s_.array_name, std::move(s_.array));
+      line_.arrays.push_back({s_.array_name, std::move(s_.array)});
       s_.array.clear();
     } else if (pattern_) {
       s_.end_word();

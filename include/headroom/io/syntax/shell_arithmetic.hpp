@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A shell's arithmetic: whole numbers, names, + - * / %, comparisons, !, && and ||, a ? b : c, and brackets.
+// A shell's arithmetic: whole numbers, names, + - * / %, signs, comparisons, !, && and ||, a ? b : c, and brackets.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class shell_sum {
   }
   std::int64_t number(std::string_view digits) {
     std::int64_t n = 0;
-    if (digits.empty()) good_ = false;
+    if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) good_ = false;  // 010 is octal, 0x10 hexadecimal
     for (const char c : digits)
       if (c < '0' || c > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, c - '0', &n)) good_ = false;
     return n;
@@ -58,6 +58,8 @@ class shell_sum {
     if (depth > deepest) good_ = false;
     if (!good_) return 0;
     if (eat('!')) return atom(depth + 1) == 0 ? 1 : 0;
+    if (eat_one({"--", "++"}) != "") good_ = false;  // they change the name behind them
+    if (eat('-')) return -atom(depth + 1);
     if (eat('(')) {
       const auto n = choice(depth + 1);
       if (!eat(')')) good_ = false;
@@ -76,7 +78,7 @@ class shell_sum {
       good_ = false;
       return 0;
     }
-    return number(*said);
+    return said->starts_with('-') ? -number(std::string_view{*said}.substr(1)) : number(*said);
   }
   std::int64_t multiply(int depth) {
     auto n = atom(depth);

@@ -2,56 +2,29 @@
 // What a command of a shell script does to what is read of it: variables, functions, files. No command is run.
 #pragma once
 
-#include <headroom/io/syntax/shell_flow.hpp>
-#include <headroom/io/syntax/shell_words.hpp>
+#include <headroom/io/syntax/shell_line.hpp>
 
+#include <charconv>
 #include <functional>
 
 namespace headroom::io::detail {
-
-/// A command as it stands: its words, the file that its output goes to, what stands between << and its end.
-struct shell_line {
-  std::vector<shell_word> words{};
-  std::optional<shell_word> target{};
-  bool appends{};
-  std::optional<std::string> document{};
-  int document_line{};
-};
-
-/// A command in a string, with its line: sh -c "…", eval "…". Empty where there is none.
-struct shell_string {
-  shell_word text{};
-  std::size_t at{};  ///< the word that starts it
-};
-inline shell_string command_in_string(const shell_command& c) {
-  for (std::size_t i = 0; i < c.words.size(); ++i) {
-    const auto& w = c.words[i].text;
-    std::string inside;
-    if (w == "eval" && i == 0)
-      for (std::size_t k = 1; k < c.words.size(); ++k) inside += c.words[k].text + " ";
-    else if (w == "sh" || w == "bash" || w.ends_with("/sh") || w.ends_with("/bash")) {
-      auto k = i + 1;
-      while (k < c.words.size() && c.words[k].text.starts_with("-") && c.words[k].text.find('c') == std::string::npos) ++k;
-      if (k + 1 < c.words.size() && c.words[k].text.starts_with("-")) inside = c.words[k + 1].text;
-    }
-    if (!inside.empty()) return {{inside, c.words[std::min(i + 1, c.words.size() - 1)].line}, i};
-  }
-  return {};
-}
 
 class shell_commands {
  public:
   /// Reads a text within the script; its variables are the script's, or its own.
   using reader = std::function<void(std::string_view text, int line, const std::vector<shell_word>& settings, bool own)>;
 
-  shell_commands(shell_cursor& cursor, shell_script& script, shell_flow& flow, reader inside) : c_(&cursor), script_(&script), flow_(&flow), inside_(std::move(inside)) {}
+  shell_commands(shell_cursor& cursor, shell_script& script, shell_flow& flow, reader inside) : c_(&cursor), script_(&script), flow_(&flow), files_(cursor, script, flow), inside_(std::move(inside)) {}
 
   [[nodiscard]] shell_settled settled() const { return {*c_->state, script_->unset, !script_->directives.empty()}; }
   /// What a command that runs does, and whether it succeeds. `alone`: no && or || decides whether it runs.
   certainty execute(const shell_line& line, bool alone) {
     const auto& words = line.words;
+    for (const auto& a : line.arrays) assign_array(a, words);
+    if (words.empty()) return certainty::yes;
+    if (shell_declares(words[0].text)) return declared(words);
     std::size_t first = 0;
-    static constexpr std::string_view before[] = {"export", "declare", "local", "readonly", "env", "time", "exec", "nohup", "typeset"};
+    static constexpr std::string_view before[] = {"env", "time", "exec", "nohup"};
     while (first < words.size() && std::find(std::begin(before), std::end(before), words[first].text) != std::end(before)) {
       ++first;
       while (first < words.size() && words[first].text.size() > 1 && words[first].text[0] == '-' && shell_assigned(words[first].text) == 0 && words[first].text[1] != '-') ++first;
@@ -65,30 +38,66 @@ class shell_commands {
     }
     if (line.document && reads_document(c.words, *line.document, line.document_line)) return certainty::open;
     if (const auto t = builtin(c.words, alone)) return *t;
-    if (line.target && writes(line, c)) return certainty::yes;
+    if (line.target && files_.writes(line, c)) return certainty::yes;
     return started(line, std::move(c));
   }
   /// A line that surely does not run.
   void pass_over(const shell_line& line) {
     const auto assigns = [](const shell_word& w) { return w.text == "export" || shell_assigned(w.text) > 0; };
     if (flow_->in_function() || !std::all_of(line.words.begin(), line.words.end(), assigns)) return;
+    for (const auto& a : line.arrays) c_->state->not_taken.emplace(a.named.substr(0, shell_assigned(a.named)));
     for (const auto& w : line.words) {
       c_->spend(w.text.size());
       if (const auto n = shell_assigned(w.text); n > 0) c_->state->not_taken.emplace(w.text.substr(0, n));
     }
   }
-  void assign_array(const std::string& named, std::vector<shell_word> items) {
-    if (flow_->runs() == certainty::no) return pass_over({{{named, c_->line}}});
-    const auto n = shell_assigned(named);
-    const auto name = named.substr(0, n);
+ private:
+  [[nodiscard]] static bool has_flag(const std::vector<shell_word>& words, char flag) {
+    for (std::size_t i = 1; i < words.size() && words[i].text.starts_with('-'); ++i)
+      if (words[i].text.find(flag) != std::string::npos) return true;
+    return false;
+  }
+  /// Whether what is declared is a function's own: local, declare and typeset without -g.
+  [[nodiscard]] bool in_call(const std::vector<shell_word>& words) const {
+    return c_->state->calls > 0 && !words.empty() && (words[0].text == "local" || words[0].text == "declare" || words[0].text == "typeset") && !has_flag(words, 'g');
+  }
+  /// export NAME=value NAME …
+  certainty declared(const std::vector<shell_word>& words) {
+    const bool own = in_call(words), whole = has_flag(words, 'i');
+    auto t = certainty::yes;
+    for (const auto& w : std::span{words}.subspan(1)) {
+      const auto n = shell_assigned(w.text);
+      const auto name = w.text.substr(0, n > 0 ? n : std::string::npos);
+      if (name.empty() || !std::all_of(name.begin(), name.end(), shell_name_char)) continue;
+      if (own) c_->state->keep(name);
+      if (n > 0 && whole)
+        sum_of(name, w.text.substr(w.text.find('=') + 1), w.line);
+      else if (n > 0)
+        assign(w);
+      else if (own)
+        c_->state->set(name, {}, flow_->nested());
+      if (n > 0) t = w.known() ? certainty::yes : certainty::open;
+    }
+    return t;
+  }
+  /// `in`: the words before it.
+  void assign_array(const shell_line::array& a, const std::vector<shell_word>& in) {
+    const auto n = shell_assigned(a.named);
+    const auto name = a.named.substr(0, n);
+    if (in_call(in)) c_->state->keep(name);
     shell_variable v{{}, true};
-    if (const auto it = c_->state->variables.find(name); named[n] == '+' && it != c_->state->variables.end()) v.items = it->second.items;
-    for (auto& w : items) v.items.push_back(std::move(w));
+    if (const auto it = c_->state->variables.find(name); a.named[n] == '+' && it != c_->state->variables.end()) v.items = it->second.items;
+    v.items.insert(v.items.end(), a.items.begin(), a.items.end());
     c_->spend(v.cost());
     c_->state->set(name, std::move(v), flow_->nested());
   }
-
- private:
+  /// NAME=SUM
+  void sum_of(const std::string& name, std::string_view sum, int line) {
+    if (const auto value = c_->arithmetic(sum))
+      assign({name + "=" + std::to_string(*value), line});
+    else
+      leave_open({name, line});
+  }
   void assign(const shell_word& word) {
     const auto n = shell_assigned(word.text);
     const auto name = word.text.substr(0, n);
@@ -132,10 +141,28 @@ class shell_commands {
       return name == "getopts" && !c_->state->variables.contains("1") ? certainty::no : certainty::open;
     }
     if (name == "source" || name == ".") c_->state->sourced = true;
+    if (name == "unset" && !has_flag(w, 'f')) unset(w);
+    if (name == "shift") shift(w);
+    if (name == "set" && w.size() > 1 && w[1].text == "--") c_->state->place({w.begin() + 2, w.end()}, w[0].line, flow_->nested());
     if ((name == "exit" || name == "return") && alone && flow_->plain()) c_->at = c_->text.size();
     static constexpr std::string_view succeed[] = {".", "cd", "conda", "exit", "export", "mkdir", "module", "pip", "pip3", "return", "set", "shift", "sleep", "source", "trap", "ulimit", "unset", "wait"};
     if (std::find(std::begin(succeed), std::end(succeed), name) != std::end(succeed)) return certainty::yes;
     return std::nullopt;
+  }
+  void unset(const std::vector<shell_word>& w) {
+    for (const auto& one : std::span{w}.subspan(1))
+      if (!one.text.empty() && std::all_of(one.text.begin(), one.text.end(), shell_name_char)) c_->state->set(one.text, {}, flow_->nested());
+  }
+  /// Where nobody says what $@ is, it stays so.
+  void shift(const std::vector<shell_word>& w) {
+    const auto it = c_->state->variables.find("@");
+    if (it == c_->state->variables.end()) return;
+    auto own = it->second.items;
+    std::size_t n = 1;
+    if (w.size() > 1 && std::from_chars(w[1].text.data(), w[1].text.data() + w[1].text.size(), n).ec != std::errc{}) return leave_open({"@", w[0].line});
+    if (n > own.size()) return;
+    own.erase(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(n));
+    c_->state->place(std::move(own), w[0].line, flow_->nested());
   }
   /// Whether an = gives a value, and does not compare.
   static bool gives(std::string_view sum) {
@@ -153,46 +180,14 @@ class shell_commands {
       if (sum.text.find("++") != std::string::npos || sum.text.find("--") != std::string::npos || gives(sum.text)) leave_open({sum.text.substr(0, sum.text.find_first_of("+-*/=<>! ")), sum.line});
       return shell_arithmetic_test(sum.text, *c_);
     }
-    const auto value = c_->arithmetic(std::string_view{sum.text}.substr(n + 1));
-    if (value)
-      assign({sum.text.substr(0, n + 1) + std::to_string(*value), sum.line});
-    else
-      leave_open({sum.text.substr(0, n), sum.line});
+    sum_of(sum.text.substr(0, n), std::string_view{sum.text}.substr(n + 1), sum.line);
     return certainty::open;
-  }
-  /// cat > FILE <<END, tee FILE <<END, echo … > FILE.
-  bool writes(const shell_line& line, const shell_command& c) {
-    std::string text;
-    const auto& name = c.words[0].text;
-    if (name == "cat" && line.document)
-      text = *line.document;
-    else if (name == "echo" || name == "printf")
-      for (std::size_t i = 1; i < c.words.size(); ++i) text += (i > 1 ? " " : "") + c.words[i].text;
-    else
-      return false;
-    write(*line.target, std::move(text), line.document ? line.document_line : c.words[0].line, line.appends);
-    return true;
-  }
-  void write(const shell_word& target, std::string text, int line, bool appends) {
-    const auto path = target.shown();
-    auto it = std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& f) { return f.path == path; });
-    const bool sure = flow_->runs() == certainty::yes;
-    c_->spend(text.size());
-    if (it == script_->files.end()) {
-      if (script_->files.size() >= most_written_files) c_->stop("the script writes more than " + std::to_string(most_written_files) + " files");
-      script_->files.push_back({path, std::move(text), line, sure});
-      return;
-    }
-    it->sure = sure && (it->sure || !appends);
-    it->line = line;
-    if (appends) it->text.append("\n").append(text);
-    else it->text = std::move(text);
   }
   /// A program, a function, or a string of commands.
   certainty started(const shell_line& line, shell_command c) {
     const auto& name = c.words[0].text;
     if (line.document && name == "tee" && c.words.size() > 1) {
-      write(c.words.back(), *line.document, line.document_line, false);
+      files_.write(c.words.back(), *line.document, line.document_line, false);
       return certainty::yes;
     }
     if (line.document && (name == "sbatch" || name == "bash" || name == "sh")) {  // a script of its own
@@ -219,30 +214,24 @@ class shell_commands {
     return name == "echo" ? certainty::yes : certainty::open;
   }
   void call(const shell_state::function& f, const shell_command& c) {
-    std::vector<std::pair<std::string, std::optional<shell_variable>>> outside;
-    const auto set = [&](const std::string& name, shell_variable v) {
-      const auto it = c_->state->variables.find(name);
-      c_->spend(v.cost() + (it == c_->state->variables.end() ? 0 : it->second.cost()));
-      outside.emplace_back(name, it == c_->state->variables.end() ? std::nullopt : std::optional{it->second});
-      c_->state->set(name, std::move(v), false);
-    };
+    auto& state = *c_->state;
+    const auto before = state.locals.size();
+    const auto outside = state.variables.find("@");
+    const auto had = outside == state.variables.end() ? 0 : outside->second.items.size();
     std::vector<shell_word> own{c.words.begin() + 1, c.words.end()};
-    for (std::size_t i = 0; i < own.size() && i < 99; ++i) set(std::to_string(i + 1), {{own[i]}});
-    set("#", {{{std::to_string(own.size()), c.words[0].line}}});
-    set("*", {own, true});
-    set("@", {std::move(own), true});
+    for (std::size_t i = 0; i < std::min<std::size_t>(std::max(own.size(), had), 99); ++i) state.keep(std::to_string(i + 1));
+    for (const auto* name : {"#", "*", "@"}) state.keep(name);
+    state.place(std::move(own), c.words[0].line, flow_->nested());
+    ++state.calls;
     inside_(f.text, f.line, c.settings, false);
-    for (auto& [name, before] : outside) {
-      if (before)
-        c_->state->variables[name] = std::move(*before);
-      else
-        c_->state->variables.erase(name);
-    }
+    --state.calls;
+    state.end_call(before);
   }
 
   shell_cursor* c_;
   shell_script* script_;
   shell_flow* flow_;
+  shell_written_files files_;
   reader inside_;
 };
 

@@ -83,7 +83,7 @@ struct shell_cursor {
   [[nodiscard]] shell_variable joined(const shell_variable& list) const {
     shell_word one{"", list.items.empty() ? line : list.items[0].line};
     for (std::size_t i = 0; i < list.items.size(); ++i) one.text += (i > 0 ? " " : "") + list.items[i].text;
-    return {{one}};
+    return {{one}, false, false};
   }
   shell_variable value_of(std::string_view name) const {
     if (const auto here = state->defaults.find(name); here != state->defaults.end()) return here->second;
@@ -92,6 +92,8 @@ struct shell_cursor {
       state->emptied.emplace(name);
       return {};
     }
+    const bool argument = name.find_first_not_of("0123456789") == std::string_view::npos && state->variables.contains("@");
+    if (it == state->variables.end() && argument) return {};  // behind the last one
     if (it == state->variables.end()) return {open("$" + std::string{name}, line)};
     if (it->second.items.empty()) return {};
     spend(it->second.items[0].text.size());
@@ -110,11 +112,12 @@ struct shell_cursor {
     if (counts && known) spend(it->second.items.size());
     if (name.empty() || (counts && (!known || !it->second.known()))) return as_it_stands();
     if (counts && all) return {{{std::to_string(it->second.items.size()), line}}};
+    if (counts && rest.empty() && it->second.items.empty()) return {{{"0", line}}};
     if (counts) return rest.empty() && it->second.items.size() == 1 ? shell_variable{{{std::to_string(it->second.items[0].text.size()), line}}} : as_it_stands();
     if (rest.empty()) return value_of(name);
     if (all && known) {
       spend(it->second.cost());
-      return rest == "[*]" ? joined(it->second) : it->second;
+      return rest == "[*]" ? joined(it->second) : shell_variable{it->second.items, true};
     }
     if (rest.front() == '[' && rest.back() == ']' && known)
       if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) {
@@ -125,9 +128,13 @@ struct shell_cursor {
     // A value of the environment would win, but a script that is read here has those that it is given, and no others.
     const bool colon = rest.size() > 1 && rest[0] == ':';
     const char sign = rest[colon];
-    const bool there = known && !(colon && (it->second.items.empty() || it->second.items[0].text.empty()));
+    const bool there = known && !it->second.items.empty() && !(colon && it->second.items[0].text.empty());
     if (sign == '-') return there ? value_of(name) : inner_word(rest.substr(colon + 1U), depth);
-    if (sign == '=' && !there) return state->defaults[std::string{name}] = inner_word(rest.substr(colon + 1U), depth);
+    if (sign == '=' && !there) {
+      const auto v = inner_word(rest.substr(colon + 1U), depth);
+      state->defaults[std::string{name}] = {v.items};
+      return v;
+    }
     if (sign == '=') return value_of(name);
     if (sign == '+') return there ? inner_word(rest.substr(colon + 1U), depth) : shell_variable{};
     if (sign == '?' && there) return value_of(name);
@@ -135,7 +142,8 @@ struct shell_cursor {
   }
   shell_variable inner_word(std::string_view inside, int depth) const {
     shell_cursor inner{.text = inside, .source = source, .state = state, .line = line};
-    return {{{inner.one_word(depth + 1, false), line}}};
+    const bool whole = inside.size() > 1 && (inside.front() == '"' || inside.front() == '\'') && inside.find(inside.front(), 1) == inside.size() - 1;
+    return {{{inner.one_word(depth + 1, false), line}}, false, whole};
   }
   /// The text as one word between double quotes would be; `verbatim`: with its quotes, as between << and its end.
   std::string one_word(int depth, bool verbatim) {

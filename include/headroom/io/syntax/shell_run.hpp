@@ -41,7 +41,7 @@ class shell_run {
 
   /// case WORD in
   void choose(const shell_word& subject) {
-    auto& f = flow_.enter(shell_block::choice);
+    auto& f = enter(shell_block::choice);
     if (f.runs != certainty::no) f.subject = commands_.settled()(subject);
   }
   [[nodiscard]] bool chooses() { return flow_.top(shell_block::choice) != nullptr; }
@@ -60,11 +60,10 @@ class shell_run {
     if (chooses()) flow_.end_branch();
   }
 
-  void assign_array(const std::string& named, std::vector<shell_word> items) { commands_.assign_array(named, std::move(items)); }
   void command(const shell_line& line, shell_joint then) {
     const auto defaults = std::exchange(c_->state->defaults, {});
-    if (line.words.empty()) return;
-    if (line.words[0].text == "for" || line.words[0].text == "select") return remember_loop(line.words);
+    if (line.words.empty() && line.arrays.empty()) return;
+    if (!line.words.empty() && (line.words[0].text == "for" || line.words[0].text == "select")) return remember_loop(line.words);
     const auto t = next_runs();
     if (t == certainty::no && joint_ == shell_joint::end) commands_.pass_over(line);
     if (t != certainty::no) {
@@ -93,8 +92,17 @@ class shell_run {
   }
  private:
   shell_frame& begin(shell_block kind) {
+    auto& f = enter(kind);
     status_ = certainty::open;
-    return flow_.enter(kind);
+    return f;
+  }
+  /// A block behind && or || runs where a command there would.
+  shell_frame& enter(shell_block kind) {
+    const auto t = next_runs();
+    joint_ = shell_joint::end;
+    auto& f = flow_.enter(kind);
+    f.outer = f.runs = t;
+    return f;
   }
   void next_branch(shell_block kind, certainty holds) {
     if (flow_.top(kind) != nullptr) flow_.branch(holds);
@@ -144,7 +152,7 @@ class shell_run {
     loop_->name = words[1].text;
     if (words.size() < 3 || words[2].text != "in") return;
     const auto known = [](const shell_word& w) { return w.known() && w.text.find_first_of("*?{") == std::string::npos; };
-    if (words.size() > 3 && words.size() <= 3 + 256 && std::all_of(words.begin() + 3, words.end(), known)) {
+    if (words.size() <= 3 + 256 && std::all_of(words.begin() + 3, words.end(), known)) {
       loop_->kind = shell_block::items;
       loop_->items.assign(words.begin() + 3, words.end());
     }
@@ -156,7 +164,7 @@ class shell_run {
     }
     auto asked = std::move(*loop_);
     loop_.reset();
-    auto& f = flow_.enter(asked.kind);
+    auto& f = enter(asked.kind);
     f.name = std::move(asked.name);
     f.items = std::move(asked.items);
     f.body = c_->at;
@@ -165,6 +173,7 @@ class shell_run {
       f.kind = shell_block::items;
       f.items = given->second.items;
     }
+    if (f.kind == shell_block::items && f.items.empty()) return flow_.branch(certainty::no);
     if (f.kind == shell_block::items) return take_next(f);
     flow_.branch(certainty::open);
     if (!f.name.empty()) c_->state->set(f.name, {shell_cursor::open("$" + f.name, c_->line)}, true);

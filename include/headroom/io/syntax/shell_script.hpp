@@ -59,6 +59,7 @@ inline bool shell_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c
 struct shell_variable {
   std::vector<shell_word> items;
   bool array{};
+  bool whole{};  ///< a default between quotes: "${NAME:-"a b"}" is one word outside of quotes, too
   bool operator==(const shell_variable& o) const {  // wherever it was said
     return array == o.array && std::equal(items.begin(), items.end(), o.items.begin(), o.items.end(), [](const auto& a, const auto& b) { return a.text == b.text; });
   }
@@ -88,6 +89,8 @@ struct shell_state {
     std::optional<shell_variable> before;
   };
   std::vector<change> changes{};  ///< since the first branch that is open
+  std::vector<change> locals{};   ///< names that the functions which are being called have for themselves, and their values outside
+  int calls{};                    ///< of functions, one within another
   bool sourced{};                 ///< another script's variables are not known
   std::string source{};
   work_left work{};
@@ -104,9 +107,32 @@ struct shell_state {
     else
       it->second = std::move(value);
   }
-  void undo(std::size_t down_to) {
-    for (; changes.size() > down_to; changes.pop_back()) {
-      auto& c = changes.back();
+  void undo(std::size_t down_to) { restore(changes, down_to); }
+  /// A name is the function's own until its call ends.
+  void keep(const std::string& name) {
+    const auto it = variables.find(name);
+    spend(it == variables.end() ? 1 : it->second.cost());
+    locals.push_back({name, it == variables.end() ? std::nullopt : std::optional{it->second}});
+  }
+  void end_call(std::size_t locals_before) { restore(locals, locals_before); }
+  /// $1 and so on, $#, $@ and $*. Those that were there before and are no more are empty.
+  void place(std::vector<shell_word> own, int line, bool watched) {
+    const auto before = variables.find("@");
+    const auto had = before == variables.end() ? 0 : before->second.items.size();
+    for (std::size_t i = 0; i < std::min<std::size_t>(std::max(own.size(), had), 99); ++i) {
+      const auto name = std::to_string(i + 1);
+      if (calls > 0 && i >= had) keep(name);
+      set(name, i < own.size() ? shell_variable{{own[i]}} : shell_variable{}, watched);
+    }
+    set("#", {{{std::to_string(own.size()), line}}}, watched);
+    set("*", {own, true}, watched);
+    set("@", {std::move(own), true}, watched);
+  }
+
+ private:
+  void restore(std::vector<change>& from, std::size_t down_to) {
+    for (; from.size() > down_to; from.pop_back()) {
+      auto& c = from.back();
       if (c.before)
         variables[c.name] = std::move(*c.before);
       else

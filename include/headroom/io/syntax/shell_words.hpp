@@ -16,6 +16,9 @@ inline std::size_t shell_assigned(std::string_view word) {
   return n < word.size() && (word[n] == '=' || word.substr(n, 2) == "+=") ? n : 0;
 }
 
+/// Commands whose words are assignments, as a line's own are.
+inline bool shell_declares(std::string_view command) { return command == "export" || command == "declare" || command == "local" || command == "readonly" || command == "typeset"; }
+
 /// Length of a place that people are to fill in, <PATH TO FILE>; 0: what stands there redirects.
 inline std::size_t shell_placeholder(std::string_view text) {
   if (text.size() < 3 || !shell_name_char(text[1]) || (text[1] >= '0' && text[1] <= '9')) return 0;
@@ -86,9 +89,11 @@ struct shell_words {
   }
   /// "…"
   void twice() {
+    const bool alone = !has_word;
     if (!has_word) start = cursor.line;
     has_word = true;
     const int opened = cursor.line;
+    bool emptied = false;
     ++cursor.at;
     while (true) {
       if (cursor.at >= cursor.text.size()) {
@@ -98,6 +103,7 @@ struct shell_words {
       const char c = cursor.text[cursor.at];
       if (c == '"') {
         ++cursor.at;
+        if (alone && emptied && word.empty()) has_word = false;  // "${NAME[@]}" of an empty list is no word
         return;
       }
       if (c == '\\' && cursor.at + 1 < cursor.text.size()) {
@@ -113,6 +119,7 @@ struct shell_words {
       } else if (c == '$' || c == '`') {
         const auto value = cursor.expansion(0);
         if (value.array) {
+          emptied = emptied || value.items.empty();
           for (std::size_t i = 0; i < value.items.size(); ++i) {
             if (i > 0 && assigns())
               word += ' ';
@@ -135,18 +142,43 @@ struct shell_words {
     }
   }
   /// A value is not divided into words.
-  [[nodiscard]] bool assigns() const { return !in_array && words.empty() && shell_assigned(word) > 0; }
-  /// Nor in [[ … ]], where an empty one is a word too: if ! [[ -n $NAME ]].
+  [[nodiscard]] bool assigns() const { return !in_array && (words.empty() || shell_declares(words[0].text)) && shell_assigned(word) > 0; }
+  /// Nor between case and in, nor in [[ … ]], where an empty one is a word too: if ! [[ -n $NAME ]].
   [[nodiscard]] bool tests() const {
+    if (words.size() == 1 && words[0].text == "case") return !in_array;
     for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i)
       if (words[i].text == "[[") return !in_array && words.back().text != "]]";
     return false;
   }
+  /// $'…', with the escapes that stand for a character; what others make stays open.
+  void escaped() {
+    const auto from = cursor.at;
+    add_none();
+    std::string said;
+    bool known = true;
+    for (cursor.at += 2; cursor.peek() != '\''; ++cursor.at) {
+      if (cursor.at >= cursor.text.size()) cursor.stop("a ' is not closed");
+      char c = cursor.peek();
+      if (c == '\\') {
+        constexpr std::string_view names = "ntr\\'\"?", are = "\n\t\r\\'\"?";
+        const auto which = names.find(cursor.peek(1));
+        known = known && which != std::string_view::npos;
+        if (which != std::string_view::npos) c = are[which];
+        ++cursor.at;
+      }
+      cursor.line += c == '\n' && cursor.peek() == '\n';
+      said += c;
+    }
+    ++cursor.at;
+    word += known ? said : shell_cursor::open(cursor.text.substr(from, cursor.at - from), cursor.line)[0].text;
+  }
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
+    if (cursor.peek() == '$' && cursor.peek(1) == '\'') return escaped();
     const auto value = cursor.expansion(0);
     if (tests()) add_none();
-    if (assigns() || tests()) {
+    if (assigns() || tests() || value.whole) {
+      add_none();
       for (std::size_t i = 0; i < value.items.size(); ++i) word += (i > 0 ? " " : "") + value.items[i].text;
       return;
     }

@@ -1,0 +1,85 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A command of a shell script as it stands, the commands in a string, and the files that a script writes from its own text.
+#pragma once
+
+#include <headroom/io/syntax/shell_flow.hpp>
+#include <headroom/io/syntax/shell_words.hpp>
+
+namespace headroom::io::detail {
+
+/// A command as it stands: its words, the file that its output goes to, what stands between << and its end.
+struct shell_line {
+  std::vector<shell_word> words{};
+  struct array {
+    std::string named;  ///< with its = or +=
+    std::vector<shell_word> items;
+  };
+  std::vector<array> arrays{};  ///< NAME=(…)
+  std::optional<shell_word> target{};
+  bool appends{};
+  std::optional<std::string> document{};
+  int document_line{};
+};
+
+/// A command in a string, with its line: sh -c "…", eval "…". Empty where there is none.
+struct shell_string {
+  shell_word text{};
+  std::size_t at{};  ///< the word that starts it
+};
+inline shell_string command_in_string(const shell_command& c) {
+  for (std::size_t i = 0; i < c.words.size(); ++i) {
+    const auto& w = c.words[i].text;
+    std::string inside;
+    if (w == "eval" && i == 0)
+      for (std::size_t k = 1; k < c.words.size(); ++k) inside += c.words[k].text + " ";
+    else if (w == "sh" || w == "bash" || w.ends_with("/sh") || w.ends_with("/bash")) {
+      auto k = i + 1;
+      while (k < c.words.size() && c.words[k].text.starts_with("-") && c.words[k].text.find('c') == std::string::npos) ++k;
+      if (k + 1 < c.words.size() && c.words[k].text.starts_with("-")) inside = c.words[k + 1].text;
+    }
+    if (!inside.empty()) return {{inside, c.words[std::min(i + 1, c.words.size() - 1)].line}, i};
+  }
+  return {};
+}
+
+/// The files that a script writes itself.
+class shell_written_files {
+ public:
+  shell_written_files(shell_cursor& cursor, shell_script& script, shell_flow& flow) : c_(&cursor), script_(&script), flow_(&flow) {}
+
+  /// cat > FILE <<END, tee FILE <<END, echo … > FILE.
+  bool writes(const shell_line& line, const shell_command& c) {
+    std::string text;
+    const auto& name = c.words[0].text;
+    if (name == "cat" && line.document)
+      text = *line.document;
+    else if (name == "echo" || name == "printf")
+      for (std::size_t i = 1; i < c.words.size(); ++i) text += (i > 1 ? " " : "") + c.words[i].text;
+    else
+      return false;
+    write(*line.target, std::move(text), line.document ? line.document_line : c.words[0].line, line.appends);
+    return true;
+  }
+  void write(const shell_word& target, std::string text, int line, bool appends) {
+    const auto path = target.shown();
+    auto it = std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& f) { return f.path == path; });
+    const bool sure = flow_->runs() == certainty::yes;
+    c_->spend(text.size());
+    if (it == script_->files.end()) {
+      if (script_->files.size() >= most_written_files) c_->stop("the script writes more than " + std::to_string(most_written_files) + " files");
+      script_->files.push_back({path, std::move(text), line, sure});
+      return;
+    }
+    it->sure = sure && (it->sure || !appends);
+    it->line = line;
+    if (appends) it->text.append("\n").append(text);
+    else it->text = std::move(text);
+  }
+
+ private:
+  shell_cursor* c_;
+  shell_script* script_;
+  shell_flow* flow_;
+};
+
+}  // namespace headroom::io::detail
