@@ -54,6 +54,12 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M $#", {{"1", "given"}}) == "given 1\n");
 }
 
+TEST_CASE("what the shell makes several words of stays open, and braces that are a value do not") {
+  CHECK(runs("run a{b,c} {1..8} '{a,b}' \"{a,b}\" {} {a} a=[1,2]") == "[a{b,c}] [{1..8}] {a,b} {a,b} {} {a} a=[1,2]\n");
+  CHECK(runs("for i in {1..3}; do run $i; done") == "[$i]\n");
+  CHECK(runs("{ run a,b; }") == "a,b\n");
+}
+
 TEST_CASE("a name that only a branch sets which does not run is empty") {
   CHECK(runs("SP=true; TP=1; if [ $SP = true ] && [ $TP -gt 1 ]; then S=--sp; elif [ $SP = false ]; then S=' '; fi\nrun a $S b\n") == "a b\n");
   CHECK(io::read_shell("A=1; if [ $A = 2 ]; then B=x; fi; run $B", "s.sh").unset == std::set<std::string>{"B"});

@@ -52,6 +52,8 @@ class shell_parser {
       s_.unquoted();
     else if (c == open_from)
       s_.opened();
+    else if (const auto length = c == '{' ? shell_braces(c_.text.substr(c_.at)) : 0; length > 0)
+      s_.placeholder(length);
     else if (c == '(')
       bracket();
     else if (c == ')')

@@ -29,6 +29,14 @@ inline std::size_t shell_placeholder(std::string_view text) {
   return end + 1 >= text.size() || shell_blank(text[end + 1]) ? end + 1 : 0;
 }
 
+/// Length of {a,b} or {1..8}, of which the shell makes several words, and which stays open; 0: no such thing.
+inline std::size_t shell_braces(std::string_view text) {
+  const auto end = text.find_first_of(" \t\n;'\"`}", 1);
+  if (end == std::string_view::npos || text[end] != '}') return 0;
+  const auto inside = text.substr(1, end - 1);
+  return inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos ? end + 1 : 0;
+}
+
 /// The words of the command, or of the array NAME=(…), that is being read.
 struct shell_words {
   shell_cursor cursor;
