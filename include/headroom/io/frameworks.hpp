@@ -129,6 +129,7 @@ struct framework_choice {
   const json_value* options{};    ///< of the framework, where the job states any
   bool undated{};                 ///< its version tells nothing of its date
 
+  std::string_view version{};     ///< as it is written
   /// Whether samples have lengths of their own that the job, of which `stated` is the section, says nothing of.
   [[nodiscard]] bool leaves_lengths_unsaid(const batch& b, const json_value& stated) const {
     if (pads == nullptr || b.packed || b.lengths != sample_lengths{}) return false;
@@ -150,8 +151,8 @@ inline framework_choice read_framework(const json_value& value, const std::strin
   const auto [chosen, undated] = read_framework_named(label, said, k.at("name"));
   if (chosen.lengths != micro_batch_lengths::one)
     for (const auto& program : programs_that_pad_to_longest)
-      if (said.find(program.name) != std::string_view::npos) return {chosen, &program, options, undated};
-  return {chosen, nullptr, options, undated};
+      if (said.find(program.name) != std::string_view::npos) return {chosen, &program, options, undated, said};
+  return {chosen, nullptr, options, undated, said};
 }
 
 /// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.

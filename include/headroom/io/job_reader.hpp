@@ -5,6 +5,7 @@
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/lengths.hpp>
 #include <headroom/io/job/measured.hpp>
+#include <headroom/io/job/method_release.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
@@ -52,6 +53,7 @@ inline job job_from(const json_value& given, const job_reading& how) {
   if (const auto* v = k.take("kernels")) each_at(*v, "kernels", "a list of kernels", [&](const json_value& one, const std::string& path) { j.kernels.add(name_at<fused_kernel>(one, path)); });
   k.nested("loss", j.loss);
   if (const auto* v = k.take("objective")) j.objective = read_objective(*v, "objective", how.base);
+  date_method(j.objective, framework.version);
   if (const auto* v = k.take("rollout")) j.rollout = read_rollout(*v, "rollout");
   k.nested("evaluation", j.evaluation);
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);

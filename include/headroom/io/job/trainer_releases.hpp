@@ -48,12 +48,12 @@ constexpr said_release release_at(std::string_view text) {
   return {100 * parts[0] + parts[1], first && rest.find("dev") != std::string_view::npos};
 }
 
-/// yyyymm of the release of a trainer that a version names, "ms-swift 3.8", "TRL 0.24, torch 2.8"; of the release before for one that was still to come
-/// ("3.8.dev"), of the last of a span ("TRL 0.7-0.9"). 0: none is named, or one that is older or newer than the table.
-constexpr std::int32_t date_of_trainer(std::string_view version) {
+/// The release of a trainer that a version names, "ms-swift 3.8", "TRL 0.24, torch 2.8"; the release before for one that was still to come ("3.8.dev"), the last
+/// of a span ("TRL 0.7-0.9"). No program: none is named, or one that is older or newer than the table. `of`: of this program alone.
+constexpr trainer_release trainer_release_in(std::string_view version, std::string_view of = {}) {
   for (std::size_t i = 0; i < trainer_releases.size(); ++i) {
     const auto program = trainer_releases[i].program;
-    if (i > 0 && trainer_releases[i - 1].program == program) continue;
+    if ((i > 0 && trainer_releases[i - 1].program == program) || (!of.empty() && program != of)) continue;
     const auto at = version.find(program);
     if (at == std::string_view::npos || (at > 0 && std::string_view{" ,(["}.find(version[at - 1]) == std::string_view::npos)) continue;
     auto text = version.substr(at + program.size());
@@ -62,15 +62,18 @@ constexpr std::int32_t date_of_trainer(std::string_view version) {
     if (const auto span = text.find('-'); span != std::string_view::npos) text.remove_prefix(span + 1);
     const auto said = release_at(text);
     if (said.number == 0) continue;
-    std::int32_t before = 0;
+    trainer_release before{};
     for (std::size_t k = i; k < trainer_releases.size() && trainer_releases[k].program == program; ++k) {
-      if (trainer_releases[k].number == said.number) return said.to_come && before > 0 ? before : trainer_releases[k].date;
-      if (trainer_releases[k].number < said.number) before = trainer_releases[k].date;
+      if (trainer_releases[k].number == said.number) return said.to_come && before.date > 0 ? before : trainer_releases[k];
+      if (trainer_releases[k].number < said.number) before = trainer_releases[k];
     }
     // The release after the newest of the table is in the making.
-    if (said.to_come && before > 0) return before;
+    if (said.to_come && before.date > 0) return before;
   }
-  return 0;
+  return {};
 }
+
+/// yyyymm of that release; 0: none.
+constexpr std::int32_t date_of_trainer(std::string_view version) { return trainer_release_in(version).date; }
 
 }  // namespace headroom::io
