@@ -105,7 +105,7 @@ TEST_CASE("hf-trainer: what it cannot say is refused by its key") {
   CHECK(holds(why([](job& j) { j.parallel.replicate = 4; }), "parallel.replicate"));  // a replica is a node
   CHECK(holds(why([](job& j) { j.sharding = fsdp2(2); }), "cannot say sharding.stage = 2"));
   CHECK(holds(why([](job& j) { j.optimizer = optimizers::came; }), "cannot say optimizer = \"came\""));
-  CHECK(holds(why([](job& j) { j.kernels = {fused_kernel::norm}; }), "cannot say kernels"));
+  CHECK(holds(why([](job& j) { j.kernels = {fused_kernel::normed_rotary}; }), "cannot say kernels"));
   CHECK(holds(why([](job& j) { j.precision = precisions::bf16; }), "cannot say precision"));
 }
 

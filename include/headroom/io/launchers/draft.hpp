@@ -89,6 +89,9 @@ class draft {
   std::optional<said> npu_kernels;
   /// The program takes the loss of each token itself, whatever kernel the model has for it.
   std::optional<said> own_loss;
+  /// Liger's kernels of the layers, between bars, and the key that asks for them (io/launchers/settle_liger.hpp).
+  std::optional<said> liger;
+  std::string liger_key;
   /// The format in which weights that do not train stay, where those that do are made fp32.
   std::optional<said> frozen;
   /// Whose formats and sharding a command says that no file here has.

@@ -64,7 +64,7 @@ inline json_value llama_factory_document(const job& given) {
   auto a = detail::trainer_document(j, target);
   const bool full = j.recompute.mode == recompute_mode::full;
   for (const auto* key : {"gradient_checkpointing", "gradient_checkpointing_kwargs"}) a.erase(key);
-  a.update({{"stage", "sft"}, {"cutoff_len", j.batch.sequence}, {"packing", j.batch.packed}, {"neat_packing", j.batch.packed}, {"disable_gradient_checkpointing", !full}, {"enable_liger_kernel", j.loss.kind == loss_kind::fused_linear}});
+  a.update({{"stage", "sft"}, {"cutoff_len", j.batch.sequence}, {"packing", j.batch.packed}, {"neat_packing", j.batch.packed}, {"disable_gradient_checkpointing", !full}, {"enable_liger_kernel", j.loss.kind == loss_kind::fused_linear && !j.kernels.empty()}});
   if (full) a["use_reentrant_gc"] = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   if (j.offload.activations == place::on_cpu) a["use_unsloth_gc"] = true;
   a["flash_attn"] = j.attention == attention::eager ? "disabled" : j.attention == attention::flash ? "fa2" : j.attention == attention::flash3 ? "fa3" : "sdpa";

@@ -15,7 +15,7 @@ inline json_value trainer_document(const job& given) {
   a["block_size"] = j.batch.sequence;
   a["dtype"] = detail::loaded_word(j);
   a["attn_implementation"] = detail::attention_word(j.attention);
-  a["use_liger_kernel"] = j.loss.kind == loss_kind::fused_linear;
+  detail::say_liger(a, j);
   detail::check_trainer(j, a, "transformers", target);
   return a;
 }

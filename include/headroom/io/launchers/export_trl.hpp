@@ -15,11 +15,11 @@ inline json_value trl_document(const job& given) {
   a.update({{"max_length", j.batch.sequence},
             {"dtype", detail::loaded_word(j)},
             {"attn_implementation", detail::attention_word(j.attention)},
-            {"use_liger_kernel", j.loss.kind == loss_kind::fused_linear},
             {"loss_type", "nll"},
             {"packing", false},
             {"padding_free", false},
             {"activation_offloading", false}});
+  detail::say_liger(a, j);
   if (j.batch.lengths.pad_to_multiple > 1) a["pad_to_multiple_of"] = j.batch.lengths.pad_to_multiple;
   if (const auto& l = j.adapter; l.active()) {
     a.update({{"use_peft", true},

@@ -269,6 +269,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.keeps_lengths.clear();
     d.awaits_roles.clear();
     d.awaits_texts.reset();
+    d.liger.reset();
     d.names_everywhere.reset();
     if (!d.has_read(file_kind::adapter)) d.awaits_targets.reset();
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();

@@ -12,6 +12,7 @@
 #include <headroom/io/launchers/settle_gpus.hpp>
 #include <headroom/io/launchers/settle_joined_names.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
+#include <headroom/io/launchers/settle_liger.hpp>
 #include <headroom/io/launchers/settle_releases.hpp>
 #include <headroom/io/launchers/settle_text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
@@ -208,6 +209,7 @@ inline job draft::settled() {
   detail::settle_adapters(*this);
   detail::settle_joined_names(*this);
   detail::settle_experts(*this);
+  detail::settle_liger(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);
   detail::settle_sharding(*this);

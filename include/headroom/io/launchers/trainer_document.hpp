@@ -123,6 +123,15 @@ inline json_value trainer_document(const job& j, std::string_view target) {
   return a;
 }
 
+/// Liger's kernels, all of them by default, and those that are not wanted by name (transformers integrations/liger.py).
+inline void say_liger(json_value& a, const job& j) {
+  const auto& k = j.kernels;
+  const bool linear = j.loss.kind == loss_kind::fused_linear, norm = k.has(fused_kernel::norm), gated = k.has(fused_kernel::gated), rotary = k.has(fused_kernel::rotary);
+  a["use_liger_kernel"] = linear || !k.empty();
+  if ((linear || !k.empty()) && !(linear && norm && gated && rotary))
+    a["liger_kernel_config"] = {{"fused_linear_cross_entropy", linear}, {"rms_norm", norm}, {"swiglu", gated}, {"rope", rotary}};
+}
+
 inline std::string_view attention_word(attention kernel) {
   switch (kernel) {
     case attention::eager: return "eager";

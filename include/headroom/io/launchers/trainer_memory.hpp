@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/deepspeed_chat.hpp>
+#include <headroom/io/launchers/settle_liger.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trl_defaults.hpp>
 
@@ -24,7 +25,7 @@ class trainer_memory {
         continue;
       }
       if (d_->has({"objective"})) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
-      d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
+      liger(key);
     }
     compiled();
     if (p_->name == "deepspeed-chat-sft") return deepspeed_chat();
@@ -33,15 +34,31 @@ class trainer_memory {
   }
 
  private:
+  /// Liger's loss, and its kernels of the layers, each of which liger_kernel_config may switch off (transformers integrations/liger.py; LLaMA-Factory
+  /// model_utils/liger_kernel.py; ms-swift pipelines/train/tuner.py apply_liger). axolotl's plugin has keys of its own.
+  void liger(const char* key) {
+    const auto place = v_->place(key);
+    json_value off = json_value::object();
+    if (const auto* said = v_->take("liger_kernel_config"); said != nullptr) off = said->is_string() ? parse_json(said->get<std::string>(), "liger_kernel_config") : *said;
+    if (!off.is_object()) wrong_value("liger_kernel_config", "an object", off);
+    const auto on = [&](const char* name, bool otherwise) { return off.contains(name) ? truth(off[name], std::string{"liger_kernel_config."} + name) : otherwise; };
+    for (const auto& [name, value] : off.items())
+      if (!among_words("rope|rms_norm|swiglu|geglu|layer_norm|cross_entropy|fused_linear_cross_entropy", name) || (name == "cross_entropy" && on("cross_entropy", false))) d_->unmodelled_key("liger_kernel_config", off, v_->place("liger_kernel_config"));
+    if (on("fused_linear_cross_entropy", true)) d_->say({"loss", "kind"}, "fused-linear", place);
+    if (p_->name == "axolotl") return;
+    std::string kernels;
+    for (const auto& [name, ours] : {std::pair{"rms_norm", "norm"}, {"swiglu", "gated"}, {"rope", "rotary"}})
+      if (on(name, true)) kernels += (kernels.empty() ? "" : "|") + std::string{ours};
+    d_->liger = draft::said{kernels, place};
+    d_->liger_key = key;
+  }
   /// TRL's DPO and GRPO take Liger's loss for this argument since 0.25 (2025-11; trl/trainer/dpo_trainer.py and grpo_trainer.py, __init__). Before, they had
   /// use_liger_loss for that, and use_liger_kernel was the Trainer's alone: kernels for norms, gated activations and rotations of families that have all
   /// three, while the head, which is given no labels, makes logits (liger_kernel transformers/monkey_patch.py; model/llama.py lce_forward).
   void liger_by_release() {
     using change = void (*)(draft&, const std::string&);
     const change layers = [](draft& d, const std::string& place) {
-      const auto m = model_of(d);
-      const bool plain = m.layers > 0 && m.norm == norm_kind::rmsnorm && m.mlp == mlp_kind::gated && m.position == position_kind::rope && m.vision.kind == vision_kind::none && !m.sparse() && !m.latent() && !m.pattern.given() && m.altup.streams == 0;
-      if (!plain) d.unmodelled_key("use_liger_kernel", true, place, "beside this method, of a model whose layers are not those of a dense Llama or Qwen");
+      if (!has_liger_layers(model_of(d))) d.unmodelled_key("use_liger_kernel", true, place, "beside this method, of a model whose layers are not those of a dense Llama or Qwen");
       d.replace("kernels", {"norm", "gated", "rotary"}, place);
     };
     const change loss = [](draft& d, const std::string& place) { d.unmodelled_key("use_liger_kernel", true, place, "beside this method, whose loss is Liger's since TRL 0.25"); };
