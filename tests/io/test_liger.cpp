@@ -61,6 +61,15 @@ TEST_CASE("liger_kernel_config switches kernels off by name") {
   CHECK(holds(refusal_of({{"run.sh", trainer("--use_liger_kernel --liger_kernel_config '{\"tiled_mlp\": true}'")}}, one), "liger_kernel_config = "));
 }
 
+// Matrix products alone are shorter (training_args.py, tf32).
+TEST_CASE("tf32 of an fp32 training is the format of its matrices") {
+  const std::string start = "python run_clm.py --model_name_or_path gpt2 --do_train --block_size 512 --dtype float32 --tf32 ";
+  const auto of = [&](const std::string& more) { return job_of({{"run.sh", start + more + "\n"}}, one).precision; };
+  CHECK(of("true") == precision{.parameters = formats::fp32, .compute = formats::tf32, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32});
+  CHECK(of("false") == precisions::fp32);
+  CHECK(of("true --bf16") == precisions::bf16_autocast);
+}
+
 TEST_CASE("models that Liger has no kernels for, or others") {
   const auto none = read(factory("facebook/opt-1.3b"));
   CHECK(none.kernels.empty());

@@ -81,17 +81,19 @@ class draft {
   std::optional<fact> workers;
   /// A 16-bit format (or "no"), of which sharding and framework make a recipe.
   std::optional<said> half;
+  /// What is fp32 is multiplied as tf32.
+  std::optional<said> tf32;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
   /// The program that loads its model by transformers' AutoModelForCausalLM (io/launchers/settle_text_class.hpp).
   std::optional<said> causal;
   /// Kernels that an NPU alone has, which other GPUs go without.
   std::optional<said> npu_kernels;
-  /// The program takes the loss of each token itself, whatever kernel the model has for it.
-  std::optional<said> own_loss;
   /// Liger's kernels of the layers, between bars, and the key that asks for them (io/launchers/settle_liger.hpp).
   std::optional<said> liger;
   std::string liger_key;
+  /// The program takes the loss of each token itself, whatever kernel the model has for it.
+  std::optional<said> own_loss;
   /// The format in which weights that do not train stay, where those that do are made fp32.
   std::optional<said> frozen;
   /// Whose formats and sharding a command says that no file here has.
@@ -113,8 +115,8 @@ class draft {
   json_value model_drops{};
   /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle_lengths.hpp).
   std::string keeps_lengths;
-  /// How many texts an example has, which the data alone say; an engine's server that takes turns with an environment.
-  std::optional<said> awaits_texts, server_turns;
+  /// How many texts an example has, or images a sample, which the data alone say; an engine's server that takes turns with an environment.
+  std::optional<said> awaits_texts, awaits_images, server_turns;
   /// Layers with an adapter that no file says, and how a file would.
   std::optional<said> awaits_targets;
   json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words

@@ -20,6 +20,7 @@
 #include <headroom/io/launchers/training_programs.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
 #include <headroom/io/launchers/trl_method.hpp>
+#include <headroom/io/launchers/trl_video.hpp>
 
 namespace headroom::io {
 
@@ -269,9 +270,15 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.keeps_lengths.clear();
     d.awaits_roles.clear();
     d.awaits_texts.reset();
+    d.awaits_images.reset();
     d.liger.reset();
+    d.tf32.reset();
     d.names_everywhere.reset();
     if (!d.has_read(file_kind::adapter)) d.awaits_targets.reset();
+    if (p.name == "trl-sft-video") {
+      const auto arguments = detail::video_arguments(d, from);
+      return with_places(arguments, [&] { detail::trainer_arguments{d, arguments, *detail::program_named("trl-sft-vlm")}.import(); });
+    }
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();

@@ -118,6 +118,11 @@ inline void settle_formats(draft& d) {
   d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", loaded}, {"reduce", loaded}, {"master", "none"}, {"state", loaded}}, d.loaded->place);
 }
 
+/// Matrices of fp32 as tf32 (transformers training_args.py, tf32: torch.backends.cuda.matmul.allow_tf32).
+inline void settle_tf32(draft& d) {
+  if (const auto* p = d.find({"precision"}); d.tf32 && p != nullptr && *p == "fp32") d.replace("precision", {{"parameters", "fp32"}, {"compute", "tf32"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, d.tf32->place);
+}
+
 /// Samples that all data-parallel ranks train on at once.
 struct samples_at_once {
   std::int64_t micro{1}, data{1};
@@ -193,6 +198,7 @@ inline void ask_for_the_rest(const draft& d) {
   if (const auto* m = d.find({"model"}); d.awaits_vocabulary && m->is_object() && m->contains("hidden") && !m->contains("vocab"))
     fail("headroom: " + d.awaits_vocabulary->place + ": " + d.awaits_vocabulary->word + ": add --set model.vocab=N");
   if (d.awaits_texts && d.has({"objective"}) && !d.has({"objective", "texts"})) fail("headroom: " + d.awaits_texts->place + ": no file says how many " + d.awaits_texts->word + ": add --set objective.texts=N");
+  if (d.awaits_images && !d.has({"batch", "images", "count"})) fail("headroom: " + d.awaits_images->place + ": no file says how many " + d.awaits_images->word + ": add --set batch.images.count=N");
   if (d.awaits_targets && d.has({"adapter"}) && !d.has({"adapter", "targets"})) fail("headroom: " + d.awaits_targets->place + ": " + d.awaits_targets->word + " or --set adapter.targets=[…]");
   if (!d.has({"hardware", "gpu"})) fail("headroom: no file says which GPU it is: add --gpu NAME (headroom list gpus has the names)");
 }
@@ -202,6 +208,7 @@ inline void ask_for_the_rest(const draft& d) {
 inline job draft::settled() {
   detail::settle_npu_kernels(*this);
   detail::settle_releases(*this);
+  detail::settle_liger(*this);
   detail::ask_for_files(*this);
   detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
@@ -209,7 +216,6 @@ inline job draft::settled() {
   detail::settle_adapters(*this);
   detail::settle_joined_names(*this);
   detail::settle_experts(*this);
-  detail::settle_liger(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);
   detail::settle_sharding(*this);
@@ -217,6 +223,7 @@ inline job draft::settled() {
   detail::settle_reentry(*this);
   detail::settle_stored(*this);
   detail::settle_formats(*this);
+  detail::settle_tf32(*this);
   detail::settle_checkpointing(*this);
   detail::settle_dropout(*this);
   detail::settle_accumulation(*this);

@@ -16,6 +16,7 @@ class trainer_formats {
   /// Those of a step, and those in which the weights are loaded.
   void read() {
     const bool factory = p_->name == "llama-factory";
+    if (v_->on("tf32")) d_->tf32 = draft::said{"tf32", v_->place("tf32")};
     const auto brain = v_->take("bf16"), half = v_->take("fp16");
     const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory && v_->on("pure_bf16");
     const bool resident = factory && v_->on("use_badam") && !is_half;  // trained weights stay as they were loaded, in the checkpoint's 16 bits where none are said (LLaMA-Factory model/adapter.py)

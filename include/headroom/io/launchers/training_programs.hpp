@@ -96,11 +96,13 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
-    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|trl.scripts.sft|open_r1/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_seq_length|max_length", .keeps_lengths = true, .loads = "fp32",
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|trl.scripts.sft|open_r1/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .model = "model_name_or_path|model_name", .length = "max_seq_length|max_length", .keeps_lengths = true, .loads = "fp32",
      .dtype = "torch_dtype|dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
-    // examples/scripts/sft_vlm.py, sft_vlm_gemma3.py: whatever the arguments say, samples are cut nowhere (training_args.max_length = None).
-    {.name = "trl-sft-vlm", .scripts = "sft_vlm.py|sft_vlm_gemma3.py", .marks = trl_marks, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
+    // examples/scripts/sft_video_llm.py: adapters and formats are the script's own (io/launchers/trl_video.hpp).
+    {.name = "trl-sft-video", .scripts = "sft_video_llm.py", .passed = trl_sight_passed, .also = trl_passed, .method = "sft"},
+    // examples/scripts/sft_vlm.py, sft_vlm_gemma3.py, and vsft_llava.py up to 0.11, which prepares no samples: whatever the arguments say, samples are cut nowhere (training_args.max_length = None).
+    {.name = "trl-sft-vlm", .scripts = "sft_vlm.py|sft_vlm_gemma3.py|vsft_llava.py", .marks = trl_marks, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .keys = cached::unless_checkpointed, .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_sight_passed, .also = trl_passed, .method = "sft"},
     trl_program("trl-dpo", "trl/scripts/dpo.py|trl.scripts.dpo|examples/scripts/dpo.py|examples/scripts/dpo_vlm.py|run_dpo.py|dpo.py|dpo_vlm.py|mpo_vlm.py", "dpo", trl_preference_passed),
     trl_program("trl-kto", "trl/scripts/kto.py|trl.scripts.kto|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
