@@ -31,7 +31,7 @@ struct lines {
       others += (others.empty() ? "  also " : ", ") + std::string{other};
     }
     if (!wanted) return;
-    out << left(name, facts.empty() && others.empty() ? name.size() : 28) << facts << others << '\n';
+    out << left(name, facts.empty() && others.empty() ? name.size() : name.size() < 28 ? 28 : name.size() + 1) << facts << others << '\n';
     ++written;
   }
 };
@@ -63,7 +63,11 @@ void types_of(lines& l) {
   for (const auto& f : io::detail::family_names) walked[f.type].push_back(f.prefix);
   for (const auto& list : io::detail::counted_classes)
     for (const auto& one : list) counted[one.type].push_back(one.name);
-  for (const auto& [type, prefixes] : walked) l.add(std::string{type}, "walked", prefixes);
+  for (const auto& [type, prefixes] : walked) {
+    bool alone = false;
+    for (const auto held : io::detail::walked_over_text) alone = alone || held == type;
+    l.add(std::string{type}, alone ? "walked over text alone" : "walked", prefixes);
+  }
   for (const auto& [type, classes] : counted) l.add(std::string{type}, walked.contains(type) ? "counted alone, of these classes" : "counted alone", classes);
 }
 

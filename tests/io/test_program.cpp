@@ -67,6 +67,8 @@ TEST_CASE("list names what a job file may use") {
   CHECK(holds(gpus.out, "h100-sxm-80gb                  79.11 GiB    989 TFLOP/s in bf16  also h100-80gb\n"));
   CHECK_FALSE(holds(gpus.out, "a100"));
   CHECK(holds(at.run("list types qwen3_moe").out, "qwen3_moe                   walked  also Qwen3Moe\n"));
+  CHECK(holds(at.run("list types voxtral").out, "voxtral                     walked over text alone  also Voxtral\n"));
+  CHECK(holds(at.run("list types audio-spectrogram-transformer").out, "audio-spectrogram-transformer counted alone"));
   CHECK(holds(at.run("list types xlstm").out, "xlstm                       counted alone  also xLSTMModel, xLSTMForCausalLM\n"));
   CHECK(holds(at.run("list models mixtral").out, "mixtral-8x7b                  46.70 B parameters  also mixtral-8x7b-v0.1, "));
   CHECK(holds(at.run("list frameworks").out, "deepspeed\n"));

@@ -12,7 +12,7 @@
 #include <headroom/io/counted/depth.hpp>
 #include <headroom/io/counted/detection.hpp>
 #include <headroom/io/counted/encoders.hpp>
-#include <headroom/io/counted/gemma.hpp>
+#include <headroom/io/counted/gemma3n.hpp>
 #include <headroom/io/counted/heads_beside.hpp>
 #include <headroom/io/counted/inkling.hpp>
 #include <headroom/io/counted/language_bark.hpp>
@@ -27,6 +27,7 @@
 #include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/music.hpp>
 #include <headroom/io/counted/objects.hpp>
+#include <headroom/io/counted/omni.hpp>
 #include <headroom/io/counted/scaled_networks.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/sight.hpp>
@@ -76,7 +77,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth, counted_text_last, counted_sight_last, counted_stages_of_sound,
     counted_heads_beside, counted_heard_languages, counted_music, counted_waves, counted_waves_more, counted_text_rare, counted_sight_rare, counted_sight_dense, counted_backbones,
-    counted_unusual_sizes, counted_nas,
+    counted_unusual_sizes, counted_nas, counted_omnis, counted_gemma3ns,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -129,16 +130,24 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   if (const auto* base = detail::find_counted_base(c.text({"model_type"}, "")); known == nullptr && !named && base != nullptr && !detail::is_walked(base->type))
     detail::complain(c.at("architectures") + " is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"" + base->name + "\"]");
   if (known == nullptr) return count(model_from_config(json, path));
+  std::optional<parameter_count> walked;
   if (detail::is_walked(known->type)) {  // the walk's reader comes first: it passes over keys that shape nothing there
     try {
-      return count(model_from_config(json, path));
+      const auto m = model_from_config(json, path);
+      walked = count(m);
+      if (m.vision.held == 0) return *walked;  // of towers that are held the walk knows no parts
     } catch (const job_error&) {  // this configuration is counted alone
     }
   }
-  detail::tally t;
-  known->count(c, t);
-  detail::check_asked(json, path, asked, detail::strict_class(name));
-  return t.counted();
+  try {
+    detail::tally t;
+    known->count(c, t);
+    detail::check_asked(json, path, asked, detail::strict_class(name));
+    return t.counted();
+  } catch (const job_error&) {
+    if (walked) return *walked;
+    throw;
+  }
 }
 
 /// As read_model_named(), for a count alone: classes whose layers cannot be walked are counted, too.

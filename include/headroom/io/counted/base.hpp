@@ -23,15 +23,6 @@ inline void count_encoder(const encoder_sizes& e, tally& t) {
 /// The head of a classifier: one matrix, with a bias unless the class leaves it out.
 inline void count_classifier(const config& c, tally& t, std::int64_t hidden, bool bias = true) { t.linear(component::head, hidden, labels_of(c), bias); }
 
-/// Notes every key of an object: somebody else answers for them.
-inline void ask_all(const config& c) {
-  if (c.asked() == nullptr) return;
-  for (const auto& [key, value] : c.object().items()) {
-    c.asked()->insert(c.at(key));
-    if (value.is_object()) ask_all(config{value, c.at(key), c.asked()});
-  }
-}
-
 /// The model of a configuration inside another as a shape, without a head, where its family is one whose layers are walked.
 inline std::optional<shape> walked_inner(const config& c, const std::string& type) {
   for (const auto& f : family_names)

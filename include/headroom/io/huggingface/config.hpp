@@ -174,5 +174,14 @@ class config {
   key_log* asked_;
 };
 
+/// Notes every key of an object: somebody else answers for them.
+inline void ask_all(const config& c) {
+  if (c.asked() == nullptr) return;
+  for (const auto& [key, value] : c.object().items()) {
+    c.asked()->insert(c.at(key));
+    if (value.is_object()) ask_all(config{value, c.at(key), c.asked()});
+  }
+}
+
 }  // namespace detail
 }  // namespace headroom::io

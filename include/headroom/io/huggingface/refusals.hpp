@@ -70,7 +70,7 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     for (const auto& f : seen_keys)
       if (says(c, f.key)) refuse(f.key, f.what);
   for (const auto& f : foreign_keys)
-    if (says(c, f.key) && !(m.vision.held > 0 && std::string_view{f.key} == "audio_config") && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state") && !(m.mla.index_keys > 0 && std::string_view{f.key} == "index_topk") && !(m.norm_power && std::string_view{f.key} == "num_kv_shared_layers")) refuse(f.key, f.what);
+    if (says(c, f.key) && !(m.vision.held > 0 && (std::string_view{f.key} == "audio_config" || std::string_view{f.key} == "talker_config")) && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state") && !(m.mla.index_keys > 0 && std::string_view{f.key} == "index_topk") && !(m.norm_power && std::string_view{f.key} == "num_kv_shared_layers")) refuse(f.key, f.what);
   if (!m.sparse())
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");

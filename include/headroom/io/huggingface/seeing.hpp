@@ -3,10 +3,14 @@
 #pragma once
 
 #include <headroom/io/huggingface/glm4v.hpp>
+#include <headroom/io/huggingface/hearing.hpp>
 #include <headroom/io/huggingface/onevision.hpp>
 #include <headroom/io/huggingface/vision.hpp>
 
 namespace headroom::io::detail {
+
+/// Types whose towers are held and never run.
+inline constexpr std::string_view walked_over_text[] = {"qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker", "voxtral", "kimi_k25"};
 
 /// Models that see, but for those whose code comes beside the checkpoint. The bare class has no head; some have a classifier over the language model.
 inline bool read_seeing(const config& c, std::string_view type, task head, shape& m) {
@@ -31,6 +35,14 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_mistral3(c);
   else if (type == "idefics3" || type == "smolvlm")
     m = read_idefics3(c);
+  else if (type == "qwen2_5_omni_thinker" || type == "qwen3_omni_moe_thinker")
+    m = type == "qwen2_5_omni_thinker" ? read_omni_thinker(c) : read_omni3_thinker(c);
+  else if (type == "qwen2_5_omni" || type == "qwen3_omni_moe")
+    m = read_omni(c, type == "qwen3_omni_moe");
+  else if (type == "voxtral")
+    m = read_voxtral(c);
+  else if (type == "kimi_k25")
+    m = read_kimi_k25(c);
   else
     return false;
   const bool classifies = (head == task::sequence && (newest || type == "gemma3")) || (head == task::token && newest);

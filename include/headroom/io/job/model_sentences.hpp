@@ -175,7 +175,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.vision.deep_mergers", "further mergers that feed earlier layers (Qwen3-VL)"},
     {"model.vision.tokens", "tokens of an image at most, to which its processor pads it (Gemma 4); that reach the projector, with the class token or without it (Megatron-LM)"},
     {"model.vision.slices", "images or tiles of a sample; 0: one"},
-    {"model.vision.held", "parameters of towers for which there is no program, beside no other (Gemma 4 E2B, E4B): they are held frozen, and never run (batch.images.none)"},
+    {"model.vision.held", "parameters of towers for which there is no program, beside no other (Gemma 4 E2B, E4B, models that hear): they are held frozen, and never run (batch.images.none)"},
     {"model.vision.grid", "LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids"},
     {"model.vision.newline", "a learned vector ends each row of tiles (LLaVA-NeXT)"},
     {"model.vision.resampler", "learned queries of a resampler (MiniCPM-V), or {\"queries\", \"hidden\"}"},

@@ -1,0 +1,140 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that hear, and Kimi K2.5: the language model is walked over samples of text alone, its towers are weights and nothing else.
+#include <headroom/io/counted.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_held_towers {
+
+using namespace headroom;
+using nlohmann::json;
+
+namespace {
+
+/// A configuration's parameters by the walk; those of the count that lists modules are the same.
+std::int64_t total(const json& config) {
+  const auto walked = count(io::model_from_config(config)).total.count();
+  CHECK(io::count_config(config).total.count() == walked);
+  return walked;
+}
+job job_over(const json& config, const std::string& more = R"(, "images": {"none": true}})") {
+  return io::read_job(io::json_value::parse(R"({"model": )" + config.dump() + R"(, "hardware": {"gpu": "h100-sxm-80gb"}, "framework": "hf-trainer", "precision": "bf16", "optimizer": "adamw", "batch": {"micro": 2, "sequence": 512)" + more +
+                                            R"(, "adapter": {"kind": "lora", "rank": 8, "targets": ["q_proj", "v_proj"]}})"), io::no_files);
+}
+
+const json ear{{"d_model", 32}, {"encoder_layers", 3}, {"encoder_attention_heads", 2}, {"encoder_ffn_dim", 72}, {"num_mel_bins", 80}};
+const json text{{"vocab_size", 320}, {"hidden_size", 128}, {"intermediate_size", 160}, {"num_hidden_layers", 2}, {"num_attention_heads", 8}, {"num_key_value_heads", 4}};
+const json eye{{"depth", 3}, {"hidden_size", 32}, {"intermediate_size", 64}, {"num_heads", 2}, {"patch_size", 14}, {"out_hidden_size", 128}};
+const json omni{{"architectures", {"Qwen2_5OmniThinkerForConditionalGeneration"}}, {"model_type", "qwen2_5_omni_thinker"}, {"text_config", text}, {"audio_config", ear}, {"vision_config", eye}};
+
+}  // namespace
+
+TEST_CASE("thinkers, Voxtral and Kimi K2.5 have the parameters that their classes have") {
+  // Classes of transformers 5.16 without storage (tests/data/class_defaults.json).
+  CHECK(total({{"architectures", {"Qwen2_5OmniThinkerForConditionalGeneration"}}, {"model_type", "qwen2_5_omni_thinker"}}) == 11'338'288'896);
+  const json third{{"architectures", {"Qwen3OmniMoeThinkerForConditionalGeneration"}}, {"model_type", "qwen3_omni_moe_thinker"}};
+  CHECK(io::count_config(third).total.count() == 18'418'329'704);  // whose 28 heads do not divide its width: no layer runs
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(third), doctest::Contains("model.hidden must be a multiple of model.heads"), job_error);
+  CHECK(total({{"architectures", {"VoxtralForConditionalGeneration"}}, {"model_type", "voxtral"}}) == 4'676'271'104);
+  CHECK(total({{"architectures", {"Kimi_K25Model"}}, {"model_type", "kimi_k25"}, {"tie_word_embeddings", false}}) == 670'570'869'232);
+  // By hand: of the thinker, a convolution of 3 × 80 and one of 3 × 32, layers whose keys have no bias, two vectors and a matrix to 3584; of the tower that sees,
+  // 3 × 2 × 14 × 14 pixels a patch, gated layers with biases, and a merger of four patches.
+  constexpr std::int64_t h = 32, ears = 3 * 80 * h + h + 3 * h * h + h + 3 * (4 * h * h + 3 * h + 2 * h * 72 + 72 + h + 4 * h) + 2 * h + 2 * 3584 + (h + 1) * 3584;
+  constexpr std::int64_t eyes = 3 * 2 * 196 * h + 3 * (4 * (h * h + h) + 3 * h * 64 + 2 * 64 + h + 2 * h) + h + (4 * h + 1) * 4 * h + (4 * h + 1) * 128;
+  constexpr std::int64_t words = 2 * 320 * 128 + 128 + 2 * (2 * 128 * 128 + 128 + 2 * (128 * 64 + 64) + 3 * 128 * 160 + 2 * 128);
+  CHECK(total(omni) == words + ears + eyes);
+  CHECK(io::model_from_config(omni).vision.held == ears + eyes);
+}
+
+TEST_CASE("a whole Omni is walked as its thinker where it does not speak") {
+  json thinker = omni;
+  thinker.erase("architectures"), thinker.erase("model_type");
+  json whole{{"architectures", {"Qwen2_5OmniForConditionalGeneration"}}, {"model_type", "qwen2_5_omni"}, {"thinker_config", thinker}, {"talker_config", {{"hidden_size", 64}}}, {"enable_audio_output", false}};
+  CHECK(total(whole) == total(omni));
+  CHECK(io::model_from_config(whole).vision.held == io::model_from_config(omni).vision.held);
+  whole["enable_audio_output"] = true;
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(whole), doctest::Contains("enable_audio_output makes a talker beside the thinker, which is counted, and not walked"), job_error);
+  CHECK(io::count_config(whole).total.count() > total(omni));
+}
+
+TEST_CASE("the talker of Qwen3-Omni and what makes waves of its codes are counted") {
+  json thinker{{"text_config", {{"vocab_size", 101}, {"hidden_size", 64}, {"num_hidden_layers", 1}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"num_experts", 4}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 24}}}};
+  json whole{{"architectures", {"Qwen3OmniMoeForConditionalGeneration"}}, {"model_type", "qwen3_omni_moe"}, {"thinker_config", thinker}, {"enable_audio_output", false}};
+  const auto silent = total(whole);
+  whole["enable_audio_output"] = true;
+  whole["talker_config"] = {{"thinker_hidden_size", 64},
+                            {"text_config", {{"vocab_size", 50}, {"hidden_size", 32}, {"intermediate_size", 40}, {"num_hidden_layers", 1}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"num_experts", 4}, {"moe_intermediate_size", 24}, {"shared_expert_intermediate_size", 16}}},
+                            {"code_predictor_config", {{"vocab_size", 20}, {"hidden_size", 16}, {"intermediate_size", 24}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"head_dim", 8}, {"num_code_groups", 4}}}};
+  whole["code2wav_config"] = {{"hidden_size", 16}, {"intermediate_size", 24}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 2}, {"codebook_size", 8}, {"num_quantizers", 4}, {"upsampling_ratios", {2}}, {"upsample_rates", {3}}, {"decoder_dim", 12}};
+  // By hand. The talker's table and head, attention with norms of 8, four experts and a shared one with its gate, norms; two ways in.
+  constexpr std::int64_t talker = 2 * 50 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 2 * 8 + 4 * 3 * 32 * 24 + 4 * 32 + 3 * 32 * 16 + 32 + 3 * 32 + 2 * (65 * 40 + 41 * 32);
+  constexpr std::int64_t predictor = 2 * 16 * 16 + 2 * 16 * 8 + 2 * 8 + 3 * 16 * 24 + 3 * 16 + 2 * 3 * 20 * 16;
+  // Codes, a layer with two scales, one lengthening by two with its block, and the decoder: 12 channels, then 6.
+  constexpr std::int64_t waves = 32 * 16 + 4 * 16 * 16 + 3 * 16 * 24 + 4 * 16 + 16 + (16 * 16 * 2 + 16) + 8 * 16 + 2 * 16 + 17 * 64 + 65 * 16 + 16;
+  constexpr std::int64_t decoder = 16 * 12 * 7 + 12 + 2 * 12 + 12 * 6 * 6 + 6 + 3 * (2 * 6 + 6 * 6 * 7 + 6 + 2 * 6 + 6 * 6 + 6) + 2 * 6 + 6 * 7 + 1;
+  CHECK(io::count_config(whole).total.count() == silent + talker + predictor + waves + decoder);
+}
+
+// Totals of the checkpoints' pages, written down from memory. Their files hold keys and values of the layers that share them, too, of which transformers 5.16
+// makes none: two matrices of 2048 × 512 and a norm of 256 in each.
+TEST_CASE("Gemma 3n with its towers") {
+  const auto gemma = [](int layers, int shared, int width) {
+    return json{{"architectures", {"Gemma3nForConditionalGeneration"}}, {"model_type", "gemma3n"}, {"vision_config", {{"architecture", "mobilenetv5_300m_enc"}, {"hidden_size", 2048}, {"vocab_size", 128}}},
+                {"text_config", {{"model_type", "gemma3n_text"}, {"num_hidden_layers", layers}, {"num_kv_shared_layers", shared}, {"intermediate_size", width}}}};
+  };
+  constexpr std::int64_t layer = 2 * 2048 * 512 + 256;
+  CHECK(io::count_config(gemma(35, 15, 16384)).total.count() == 7'849'978'192 - 15 * layer);
+  CHECK(io::count_config(gemma(30, 10, 8192)).total.count() == 5'439'438'272 - 10 * layer);
+  auto other = gemma(30, 10, 8192);
+  other["vision_config"]["architecture"] = "resnet50";
+  CHECK_THROWS_WITH_AS((void)io::count_config(other), doctest::Contains("vision_config.architecture must be mobilenetv5_300m_enc"), job_error);
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(gemma(35, 15, 16384)), doctest::Contains("its towers for pictures and sound"), job_error);
+}
+
+TEST_CASE("beside adapters, held towers are weights and nothing else") {
+  json qwen{{"architectures", {"Qwen2_5_VLForConditionalGeneration"}}, {"model_type", "qwen2_5_vl"}, {"text_config", text}, {"vision_config", eye}, {"tie_word_embeddings", false}};
+  const auto held = job_over(omni), sees = job_over(qwen);
+  // The thinker's text is Qwen2.5-VL's: with neither's towers, the two are one job.
+  auto thinks = held.model, reads = sees.model;
+  thinks.vision = {}, reads.vision = {};
+  thinks.label = reads.label = {};
+  CHECK(thinks == reads);
+  auto bare = held;
+  bare.model.vision = {};
+  bare.batch.images = {};
+  const auto both = estimate(held).ranks[0], alone = estimate(bare).ranks[0];
+  CHECK(both.allocated > alone.allocated);
+  CHECK((both.allocated - alone.allocated).count() >= 2 * held.model.vision.held);
+  CHECK((both.allocated - alone.allocated).count() < 2 * held.model.vision.held + 1024);
+  for (const auto r : {row::activations, row::logits, row::gradients, row::optimizer_state, row::adapters}) CHECK(both.at_peak[r] == alone.at_peak[r]);
+  CHECK(static_cast<double>(replay(held).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(both.allocated.count())).epsilon(0.005));
+  CHECK_THROWS_WITH_AS((void)estimate(job_over(omni, "}")), doctest::Contains("batch.images must be {\"none\": true}, samples of text alone"), job_error);
+  // Experts of Qwen3-Omni are Qwen3-MoE's, not Qwen3-VL-MoE's; their weights are divided by their sum unless it says otherwise.
+  json third{{"architectures", {"Qwen3OmniMoeThinkerForConditionalGeneration"}}, {"model_type", "qwen3_omni_moe_thinker"}, {"text_config", {{"num_attention_heads", 32}}}};
+  CHECK_FALSE(io::model_from_config(third).experts.parameters);
+  CHECK_FALSE(io::model_from_config(third).experts.raw_weights);
+  third["text_config"]["norm_topk_prob"] = false;
+  CHECK(io::model_from_config(third).experts.raw_weights);
+}
+
+TEST_CASE("what is not read of models that hear") {
+  const auto refused = [](json config, const char* part, const char* key, const json& value, const char* sentence) {
+    (part[0] == '\0' ? config : config[part])[key] = value;
+    CHECK_THROWS_WITH_AS((void)io::model_from_config(config), doctest::Contains(sentence), job_error);
+  };
+  refused(omni, "audio_config", "encoder_attention_heads", 5, "audio_config.encoder_attention_heads must divide d_model, 32, found 5");
+  refused(omni, "text_config", "head_dim", 24, "text_config.head_dim must be hidden_size / num_attention_heads, found 24");
+  refused(omni, "audio_config", "more_layers", 2, "audio_config.more_layers is not known for model_type \"qwen2_5_omni_thinker\"");
+  refused({{"architectures", {"VoxtralForConditionalGeneration"}}, {"model_type", "voxtral"}}, "text_config", "model_type", "whisper", "which no language model here has");
+  const json kimi{{"architectures", {"KimiK25ForConditionalGeneration"}}, {"model_type", "kimi_k25"}, {"tie_word_embeddings", false}};
+  refused(kimi, "vision_config", "mm_projector_type", "mlp", "mm_projector_type must be \"patchmerger\"");
+  refused(kimi, "vision_config", "merge_kernel_size", 2, "merge_kernel_size must be a list of two");
+  // transformers 4 reads the text's word, 5 the outer one, which is true where it is absent.
+  refused(kimi, "", "tie_word_embeddings", true, "transformers_version must be stated");
+}
+
+}  // namespace test_held_towers
