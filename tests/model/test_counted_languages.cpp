@@ -24,6 +24,12 @@ TEST_CASE("a random configuration of every decoder counts exactly") {
   CHECK(seen.refused == 0);
 }
 
+TEST_CASE("models that hear, see or pair an encoder with a decoder count as a count that was written apart") {
+  const auto seen = counted_rows::count_all("counted_apart.json");
+  CHECK(seen.exact == 52);
+  CHECK(seen.refused == 0);
+}
+
 TEST_CASE("a token reads the experts that it visits, and what never trains is in the total") {
   const json afmoe = {{"architectures", {"AfmoeForCausalLM"}}, {"model_type", "afmoe"},     {"vocab_size", 101},           {"hidden_size", 64},       {"intermediate_size", 64},
                       {"moe_intermediate_size", 16},           {"num_hidden_layers", 3},    {"num_attention_heads", 4},    {"num_key_value_heads", 2}, {"head_dim", 16},

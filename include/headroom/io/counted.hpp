@@ -26,8 +26,10 @@
 #include <headroom/io/counted/language_speech.hpp>
 #include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/music.hpp>
+#include <headroom/io/counted/newest_sight.hpp>
 #include <headroom/io/counted/objects.hpp>
 #include <headroom/io/counted/omni.hpp>
+#include <headroom/io/counted/pairs.hpp>
 #include <headroom/io/counted/scaled_networks.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/sight.hpp>
@@ -39,6 +41,7 @@
 #include <headroom/io/counted/speecht5.hpp>
 #include <headroom/io/counted/staged.hpp>
 #include <headroom/io/counted/stages_of_sound.hpp>
+#include <headroom/io/counted/streaming.hpp>
 #include <headroom/io/counted/t5.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_early.hpp>
@@ -77,7 +80,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth, counted_text_last, counted_sight_last, counted_stages_of_sound,
     counted_heads_beside, counted_heard_languages, counted_music, counted_waves, counted_waves_more, counted_text_rare, counted_sight_rare, counted_sight_dense, counted_backbones,
-    counted_unusual_sizes, counted_nas, counted_omnis, counted_gemma3ns,
+    counted_unusual_sizes, counted_nas, counted_omnis, counted_gemma3ns, counted_newest_sight, counted_pairs, counted_streaming,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -149,6 +152,18 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
     throw;
   }
 }
+
+namespace detail {
+
+inline parameter_count count_inner_class(const config& c, const json& inner, const char* name) {
+  auto whole = inner;
+  whole["architectures"] = json::array({name});
+  const auto counted = count_config(whole, c.path());
+  ask_all(c);
+  return counted;
+}
+
+}  // namespace detail
 
 /// As read_model_named(), for a count alone: classes whose layers cannot be walked are counted, too.
 inline parameter_count count_model_named(const std::string& text, const std::string& path, const file_base& base) {

@@ -134,7 +134,8 @@ inline language_model count_blt_causal(const config& c, tally& t) { return count
 
 /// modeling_cohere_compass.py, CohereCompassTextModel: one norm for attention and MLP side by side.
 inline language_model count_cohere_compass_text(const config& c, tally& t) {
-  const auto s = read_language(c, {40, 8192, 64, 0, 0, 22528, 256000});
+  auto s = read_language(c, {40, 8192, 64, 0, 0, 22528, 256000});
+  s.head_dim = s.hidden / s.heads;  // whatever the file says: CohereCompassTextConfig.__post_init__
   c.ignore({"logit_scale", "pooling", "sliding_window_pattern"});
   const bool bias = c.flag("attention_bias", false);
   count_attention(t, s, bias, bias, s.layers);

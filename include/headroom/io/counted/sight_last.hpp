@@ -33,7 +33,7 @@ inline void count_hunyuan_sight(const config& c, tally& t) {
   const auto hidden = c.size({"hidden_size"}, 1152), patch = c.size({"patch_size"}, 16), side = c.size({"max_image_size"}, 2048) / patch, merge = c.size({"spatial_merge_size"}, 2);
   const auto text = c.size({"text_hidden_size"}, 3072), heads = c.count({"num_attention_heads"}, 16);
   check_heads(c, hidden, heads);
-  if (c.count({"num_key_value_heads"}, 16) != heads) complain(c.at("num_key_value_heads") + " must be num_attention_heads, " + std::to_string(heads));
+  if (c.nullable({"num_key_value_heads"}, heads, heads) != heads) complain(c.at("num_key_value_heads") + " must be num_attention_heads, " + std::to_string(heads));
   c.ignore({"interpolate_mode", "img_max_token_num", "min_image_size", "max_vit_seq_len", "out_hidden_size", "temporal_patch_size", "cat_extra_token", "image_size", "video_max_image_size"});
   t.linear(component::embedding, checked::mul(c.size({"num_channels"}, 3), checked::mul(patch, patch)), hidden, true);
   t.embedding(checked::add(checked::mul(side, side), 1), hidden);
