@@ -27,6 +27,12 @@ const std::string seven = "down_proj o_proj k_proj q_proj gate_proj up_proj v_pr
 
 }  // namespace
 
+TEST_CASE("LLaMA-Factory runs the towers of a model that hears over samples of text, too") {
+  const auto file = [](const char* model) { return std::vector<imported::text>{{"lf.yaml", std::string{"model_name_or_path: "} + model + "\nstage: sft\nfinetuning_type: lora\nlora_target: q_proj\nper_device_train_batch_size: 1\ncutoff_len: 512\nbf16: true\n"}}; };
+  CHECK_THROWS_WITH_AS((void)job_of(file("google/gemma-4-E2B-it"), {"batch.images={\"none\":true}", "hardware.gpus_per_node=1"}), doctest::Contains("puts a small picture or sound into each batch that has none"), job_error);
+  CHECK_NOTHROW((void)job_of(file("meta-llama/Llama-3.1-8B"), {"hardware.gpus_per_node=1"}));
+}
+
 TEST_CASE("SmolVLM: names of the text's layers reach q, k and v of its tower") {
   // 24 layers of 2,048 with 8,192; 27 of 1,152, whose other layers are called out_proj, fc1 and fc2.
   const auto some = job_of({see("HuggingFaceTB/SmolVLM2-2.2B-Instruct", "q_proj v_proj")}, set);

@@ -3,6 +3,7 @@
 // src/llamafactory/hparams/parser.py get_train_args).
 #pragma once
 
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
 
@@ -31,6 +32,8 @@ inline void check_factory(const draft& d) {
   }
   if (on("pissa_init") && third_stage(d)) no("pissa_init", "does not go with ZeRO-3, before which scripts/pissa_init.py makes the adapters");
   if (on("pure_bf16") && third_stage(d)) no("pure_bf16", "does not go with ZeRO-3");
+  if (model_of(d).vision.held > 0)  // data/collator.py, MultiModalDataCollatorForSeq2Seq
+    fail("headroom: " + d.trainer->place("model_name_or_path") + ": LLaMA-Factory puts a small picture or sound into each batch that has none, so that this model's towers run, which is not modelled by this version");
 }
 
 }  // namespace headroom::io::detail
