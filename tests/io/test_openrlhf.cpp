@@ -137,7 +137,14 @@ TEST_CASE("groups of completions beside an engine that sleeps") {
   CHECK(online(without(dapo, " --ds.enable_sleep")).rollout.trainer_moves.empty());
   CHECK(online(without(without(dapo, " --vllm.enable_sleep"), " --ds.enable_sleep")).rollout.sleep == 0);
   CHECK(online(dapo + " --rollout.max_new_tokens 1536", {}).rollout.prompt == 512);
-  CHECK(holds(online_refused(dapo, {}), "no file says how long a prompt is"));
+  const auto open = online(dapo, {});
+  CHECK(open.rollout.prompt == 1);  // whatever max_len leaves may be the completion
+  CHECK(open.rollout.completion == 2047);
+  // Logits of whole samples, in fp32: of 16 that are scored, of 8 that train.
+  const auto r = estimate(j), longer = estimate(open);
+  CHECK(r.ranks[0][phase::score] == longer.ranks[0][phase::score]);
+  CHECK(r.ranks[0][phase::backward] == longer.ranks[0][phase::backward]);
+  CHECK((r.ranks[0][phase::score] - r.ranks[0][phase::save]).count() > 16LL * 2048 * 128'256 * 4);
   CHECK(holds(online_refused(dapo + " --train.dynamic_batch_enable"), "train.dynamic_batch_enable"));
   CHECK(holds(online_refused(dapo + " --rollout.temperature 0.8"), "rollout.temperature"));
   CHECK(holds(online_refused(dapo + " --actor.entropy_coef 0.0"), "actor.entropy_coef"));

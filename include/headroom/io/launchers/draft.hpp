@@ -75,8 +75,8 @@ class draft {
     return n.is_string() && *n.get_ptr<const json_value::string_t*>() == label;
   }
 
-  /// GPUs over all nodes; samples of a step, and completions that are generated together, over all GPUs.
-  std::optional<fact> gpus, global_batch, generation_batch;
+  /// GPUs over all nodes; samples of a step, and completions that are generated together, over all GPUs; tokens that a prompt and its completion share.
+  std::optional<fact> gpus, global_batch, generation_batch, shared_length;
   /// Processes that start where no launcher says how many.
   std::optional<fact> workers;
   /// A 16-bit format (or "no"), of which sharding and framework make a recipe.

@@ -172,6 +172,8 @@ class openrlhf_arguments {
     if (moves && !sleeps && all_) d_->unmodelled_key("ds.enable_sleep", true, v_.place("ds.enable_sleep"), "beside an engine that does not sleep (vllm.enable_sleep)");
     for (const auto* key : {"rollout.prompt_max_len", "rollout.max_new_tokens"})
       if (v_.take(key) != nullptr) r[std::string_view{key} == "rollout.max_new_tokens" ? "completion" : "prompt"] = v_.number(key, 1);
+    // What max_len leaves of a prompt may be its completion (openrlhf/trainer/ppo_utils/samples_generator.py, max_tokens None and truncate_length).
+    if (!r.contains("prompt") && !r.contains("completion")) d_->know(d_->shared_length, "data.max_len", d_->job["batch"]["sequence"].get<std::int64_t>(), v_.place("data.max_len"));
     d_->replace("rollout", r, v_.place("vllm.num_engines"));
     if (r.contains("prompt") && r.contains("completion")) d_->say({"batch", "sequence"}, r["prompt"].get<std::int64_t>() + r["completion"].get<std::int64_t>(), v_.place("rollout.max_new_tokens"));
   }

@@ -160,14 +160,21 @@ inline void settle_generation_batch(draft& d) {
   if (steps != std::max<std::int64_t>(1, draft_number(d, {"batch", "accumulation"}, "batch.accumulation"))) d.say({"rollout", "steps_per_generation"}, steps, place);
 }
 
-/// Prompts and completions are a sequence; how long prompts are, some programs leave to the data.
+/// Prompts and completions are a sequence; how long prompts are, some programs leave to the data. An engine takes as much however both share what they
+/// may have together, and the longest completion takes most time.
 inline void settle_rollout(draft& d) {
   const auto* r = d.find({"rollout"});
   if (r == nullptr || d.has_read(file_kind::job)) return;
   if (d.has({"rollout", "gathers"}) && !(d.has({"sharding", "stage"}) && d.job["sharding"]["stage"] == 3) && !d.has({"framework", "options"})) d.job["rollout"].erase("gathers");
   const auto place = d.place_of("rollout.engine");
-  const auto all = draft_number(d, {"batch", "sequence"}, "batch.sequence");
+  const auto all = d.shared_length ? d.shared_length->value : draft_number(d, {"batch", "sequence"}, "batch.sequence");
   auto completion = draft_number(d, {"rollout", "completion"}, "rollout.completion"), prompt = draft_number(d, {"rollout", "prompt"}, "rollout.prompt");
+  if (d.shared_length && prompt == 0 && completion == 0 && all > 1) {
+    const std::string what = "no file says how long prompts are: they and their completions share " + std::to_string(all) + " tokens, counted as a prompt of one token and a completion of the rest, which takes longest, and no other memory";
+    d.say({"rollout", "completion"}, completion = all - 1, d.shared_length->place);
+    d.notes.push_back(d.shared_length->place + ": " + what);
+    d.assumed.push_back(what);
+  }
   if (prompt == 0 && all > completion && completion > 0) d.say({"rollout", "prompt"}, prompt = all - completion, d.place_of("batch.sequence"));
   if (completion == 0 && prompt > 0 && all > prompt) d.say({"rollout", "completion"}, completion = all - prompt, d.place_of("batch.sequence"));
   if (prompt == 0) fail("headroom: " + place + ": no file says how long a prompt is: add --set rollout.prompt=TOKENS");
