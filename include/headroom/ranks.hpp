@@ -167,6 +167,7 @@ template <class Add, class Layers>
 [[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
   auto& s = k.job;
   if (k.beside != nullptr) [[unlikely]] add_hosts(k.other, *k.beside);
+  add_swapped(k.other, s, k.list);
   if (s.source->rollout.given()) [[unlikely]] add_rollout(k.other, s, k.list, k.states);
   const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, k.beside);
   auto& rank = add();

@@ -105,7 +105,7 @@ TEST_CASE("what NeMo-RL's workers are not modelled with") {
   check_all(nemo(R"("kind": "dpo", "reference": "swapped")"), {
       {"", [](job&) {}},
       {"", [](job& j) { j.parallel.pipeline = 2; }},
-      {"NeMo-RL's Megatron workers do it alone", [](job& j) { j.objective.code = method_code::ms_swift_megatron; }},
+      {"as NeMo-RL does it alone", [](job& j) { j.objective.code = method_code::ms_swift_megatron; }},
   });
 }
 

@@ -104,8 +104,48 @@ TEST_CASE("GRPO of Qwen3-30B-A3B beside vLLM") {
   CHECK(j.rollout.batch == 2);  // rows of 2 × 4,096 tokens are scored
   CHECK(j.assumed_defaults > 0);  // the router, which does not train
   CHECK(estimate(j).fits());      // docs/about/performance-summary.md: it runs on these
-  const auto sentence = refusal_of({recipe("grpo-qwen3-30ba3b-4n8g.yaml"), recipe("grpo_math_1B.yaml")});
-  CHECK(holds(sentence, "add --set rollout.prompt=TOKENS"));  // max_new_tokens is max_total_sequence_length
+  // max_new_tokens is max_total_sequence_length: without a word, the completion is as long as it can be.
+  const auto open = job_of({recipe("grpo-qwen3-30ba3b-4n8g.yaml"), recipe("grpo_math_1B.yaml")});
+  CHECK(open.rollout.prompt == 1);
+  CHECK(open.rollout.completion == 4095);
+  CHECK(open.assumed_defaults == j.assumed_defaults + 1);
+  for (int p = 0; p < phase_count; ++p) CHECK(estimate(open).ranks[0][static_cast<phase>(p)] == estimate(j).ranks[0][static_cast<phase>(p)]);
+}
+
+// Rows of 4 × 512 tokens; a prompt and its completion have 512 of them.
+TEST_CASE("what a prompt and its completion share is a sample's, not a row's") {
+  auto root = small();
+  root["policy"]["sequence_packing"]["enabled"] = true;
+  root["policy"]["generation"]["max_new_tokens"] = 512;
+  const auto j = of_root(root);
+  CHECK(j.batch.sequence == 2048);
+  CHECK(j.rollout.prompt == 1);
+  CHECK(j.rollout.completion == 511);
+}
+
+// 8,030,261,248 parameters over 32 GPUs; 128,256 words, 4,096 features, layers of 218,112,000.
+TEST_CASE("GRPO of Llama-3.1-8B as DTensors, beside vLLM") {
+  const auto j = job_of({recipe("grpo-llama3.1-8b-instruct-4n8g-fsdp2tp1-long.v3.yaml"), recipe("grpo_math_1B.yaml")});
+  CHECK(j.framework.label == "hf-trainer");
+  CHECK(j.hardware.gpus() == 32);
+  CHECK(j.sharding.kind == sharding_kind::fsdp2);
+  CHECK(j.precision.parameters == formats::fp32);
+  CHECK(j.precision.compute == formats::bf16);
+  CHECK(j.recompute.mode == recompute_mode::none);
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::nemo_rl, .reference = reference_way::swapped});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 4096, .accumulation = 16});  // 512 samples of an update, in micro-batches of 4,096 tokens
+  CHECK(j.rollout.batch == 2);        // 8,192 tokens are scored at once
+  CHECK(j.rollout.generations == 32);
+  CHECK(j.rollout.share.per_million == 600'000);
+  CHECK(j.rollout.tensor == 1);
+  CHECK(j.rollout.prompt == 1);
+  CHECK(j.rollout.completion == 4095);
+  const auto r = estimate(j);
+  const std::int64_t here = 8'030'261'248 / 32, table = 128'256LL * 4096, logits = 2 * 4096LL * 128'256;
+  const auto held = r.ranks[0][phase::save].count();
+  CHECK(held - 12 * here >= 67'108'864);  // cuBLAS's workspaces of two handles
+  CHECK(held - 12 * here < 67'108'864 + 1'048'576);  // and positions
+  CHECK(r.ranks[0][phase::score].count() == held - 8 * here + 2 * (2 * table + 4096 + 218'112'000) + 12 * logits);
 }
 
 TEST_CASE("an engine on other nodes, through three files") {
@@ -310,12 +350,16 @@ TEST_CASE("programs and workers that are not modelled are named") {
   std::string dtensor = one_policy;
   dtensor.replace(dtensor.find("megatron_cfg"), 12, "dtensor_cfg");
   dtensor.erase(dtensor.find("    optimizer"), dtensor.find("cluster") - dtensor.find("    optimizer"));
+  CHECK(holds(refusal_of({{"a.yaml", dtensor}}), "policy.dtensor_cfg._v2 = false is not modelled by this version (the worker before it"));
+  dtensor.replace(dtensor.find("dtensor_cfg:"), 12, "dtensor_cfg:\n    _v2: true");
   const auto j = job_of({{"a.yaml", dtensor}});
   CHECK(j.sharding.kind == sharding_kind::fsdp2);
   CHECK(j.precision.parameters == formats::fp32);
   CHECK(j.batch.accumulation == 4);
   CHECK(j.batch.lengths.unknown);
-  CHECK(holds(std::string{objection_to(j).sentence}, "NeMo-RL's DTensor workers"));
+  CHECK(objection_to(j).sentence == nullptr);
+  dtensor.replace(dtensor.find("_v2: true"), 9, "_v2: true\n    activation_checkpointing: true");
+  CHECK(holds(std::string{objection_to(job_of({{"a.yaml", dtensor}})).sentence}, "of NeMo-RL's DTensor workers full training is modelled, without checkpointing"));
 }
 
 }  // namespace test_nemo_rl

@@ -95,9 +95,10 @@ constexpr logit_pieces pieces_of(const scene& s) {
 /// The last layer's output, as the head reads it.
 constexpr tensor head_input(program& p, const scene& s, const module_set& trained, bool has_gradient) {
   const auto& m = *s.model;
-  auto x = p.input(checked::mul(s.stream_tokens(), m.stream_width()), s.residual_width, has_gradient);
+  auto x = p.input(checked::mul(s.stream_tokens(), m.stream_width()), s.wide_outputs ? 4 : s.residual_width, has_gradient);
   if (m.altup.streams > 0) x = join_streams(p, s, trained, x);
-  const auto n = gather_tokens(p, s, m.no_final_norm ? x : norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
+  auto n = gather_tokens(p, s, m.no_final_norm ? x : norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
+  if (s.wide_outputs) n = cast(p, n, s.width);  // autocast does, for the head
   if (m.embedding_dim == 0) return n;
   return multiply(p, s, n, {.in = m.hidden, .out = m.embedding_dim, .trains = trained.has(module::head)});  // OPTDecoder's project_out
 }

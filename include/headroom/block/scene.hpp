@@ -28,6 +28,7 @@ struct scene {
   headroom::context_kind context_kind{};
   std::int64_t width{};              ///< bytes of an element in a matrix multiplication
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
+  bool wide_outputs{};               ///< units return fp32, whatever they compute in (FSDP2's output_dtype)
   std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it
   std::int64_t expert_width{};       ///< bytes of an element of routed experts' parameters, which are multiplied as they are
   std::int64_t adapter_width{};      ///< bytes of an element of an adapter as it is multiplied

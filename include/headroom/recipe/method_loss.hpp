@@ -85,10 +85,15 @@ struct method_loss {
 /// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
 /// value head makes fp32 logits (trl/models/modeling_value_head.py forward).
 /// verl's fine-tuning: verl/trainer/fsdp_sft_trainer.py _compute_loss_and_backward.
+/// NeMo-RL's DTensor workers: nemo_rl/distributed/model_utils.py get_next_token_logprobs_from_logits, of logits that
+/// nemo_rl/models/automodel/train.py forward_with_post_processing_fn names (7ea279ab of 2026-08-22). Samples of a packed row are scored one by one
+/// (nemo_rl/algorithms/loss/wrapper.py SequencePackingLossWrapper): in backward all gradients are added up in one as large as the logits, beside another, as
+/// one sample's are beside what it saved; of many short samples, or of one, that is as much.
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const bool compares = traits_of(o.kind).reference;
+  if (o.code == method_code::nemo_rl) return {.scores = label_scores::whole};
   if (o.kind == objective_kind::sft && o.code == method_code::verl) return {.scores = label_scores::by_entropy, .keeps_logits = true};
   if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
   if (distils_by_swift(o)) return {.shifts = false, .names_reference = true, .selects = true, .divergence = true};
@@ -139,7 +144,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 
-/// NeMo-RL's Megatron workers make log-probabilities of the logits that the model returns, whatever they train for.
+/// NeMo-RL's workers make log-probabilities of the logits that the model returns, whatever they train for.
 constexpr bool trains_by_nemo(const objective& o) {
   return o.code == method_code::nemo_rl && (o.kind == objective_kind::sft || o.kind == objective_kind::dpo || o.kind == objective_kind::grpo);
 }
@@ -177,6 +182,7 @@ constexpr bool models_loss(const objective& o) {
     case method_code::llama_factory: return is(dpo, kto, orpo, simpo, reward);
     case method_code::openrlhf: return is(sft, dpo, reward);
     case method_code::verl: return is(sft);
+    case method_code::nemo_rl: return is(sft, dpo);
     default: return false;
   }
 }

@@ -59,6 +59,16 @@ constexpr sync_sizes sync_sizes_of(const shape& m, const inventory& list, std::i
   return r;
 }
 
+/// Buffers into which NeMo-RL packs tensors, of which the largest has so many bytes as it is sent. Beside an engine on the same GPUs two are, together, three
+/// tenths of what is `free` then, or as large as is said (nemo_rl/algorithms/grpo.py refit_policy_generation; models/policy/utils.py
+/// stream_weights_via_ipc_zmq_impl), and a tensor that one of them does not hold has a place of its own; for an engine elsewhere each is a fiftieth of the
+/// card, at most 5 GiB (utils/packed_tensor.py).
+constexpr bytes packing_buffers(const rollout& r, bytes largest, bytes free, bytes card) {
+  if (!r.shares_gpus()) return 2 * min(card / 50, 5 * gib);
+  const auto buffers = r.sync_bucket_mib > 0 ? r.bucket() : max(bytes{0}, 3 * free / 10);
+  return buffers + (largest > buffers / 2 ? largest : bytes{0});
+}
+
 /// Bytes whole at a moment, beside what the trainer keeps and the engine's weights. `format`: of the gathered parameters; `sent`: of what the
 /// engine takes; `bucket`: the buffer's size; `adapters`: those of the layers that are gathered. A gathered tensor and its copy in the engine's format are there together where they differ.
 /// Errors: job_error where a tensor does not fit into the bucket, as the program itself stops there.

@@ -23,7 +23,7 @@ constexpr objection check_reference(const job& j, const No& no) {
     if (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory))
       return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it; elsewhere leave it out");
   }
-  if (way == reference_way::swapped && !(trains_by_nemo(j.objective) && j.framework.modules.megatron())) return no("headroom: references that are swapped in from the host are modelled as NeMo-RL's Megatron workers do it alone; objective.reference must be copy, adapter-off, precomputed or none");
+  if (way == reference_way::swapped && !trains_by_nemo(j.objective)) return no("headroom: references that are swapped in from the host are modelled as NeMo-RL does it alone; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");
   if (j.objective.reference_format.set() && (way == reference_way::adapter_off || way == reference_way::precomputed || way == reference_way::none || (way == reference_way::unset && j.adapter.active())))
     return no("headroom: objective.reference_parameters is the format of a reference that is a copy; objective.reference must be copy");
@@ -102,6 +102,24 @@ constexpr objection check_teacher(const job& j, const No& no) {
   return {};
 }
 
+/// NeMo-RL's second DTensor worker: FSDP2 over transformers' modules, which NeMo-Automodel replaces by its own where it has experts or recurrent layers
+/// (nemo_rl/models/automodel/setup.py _maybe_set_force_hf).
+template <class No>
+constexpr objection check_nemo_units(const job& j, const No& no) {
+  const auto& o = j.objective;
+  if (j.framework.label != "hf-trainer" || j.sharding.kind != sharding_kind::fsdp2 || j.sharding.no_sync)
+    return no("headroom: NeMo-RL's DTensor workers run FSDP2, which reduces gradients after every micro-batch, over transformers' modules, and its Megatron workers Megatron's: framework must be \"hf-trainer\" with sharding.kind \"fsdp2\", or \"megatron\"", j.framework.label);
+  if (j.precision.parameters != formats::fp32 || j.precision.compute != formats::bf16 || j.precision.reduce != formats::fp32 || j.precision.autocast)
+    return no("headroom: NeMo-RL's DTensor workers keep weights in fp32, compute in bf16 and reduce in fp32; precision must be {\"parameters\": \"fp32\", \"compute\": \"bf16\", \"gradients\": \"fp32\", \"reduce\": \"fp32\"}");
+  if (traits_of(o.kind).reference && o.reference != reference_way::swapped && o.reference != reference_way::none)
+    return no("headroom: NeMo-RL's reference is swapped in from the host, or there is none; objective.reference must be \"swapped\" or \"none\"");
+  if (j.batch.packed && (j.batch.micro > 1 || j.attention != attention::flash)) return no("headroom: NeMo-RL packs samples into one row, whose attention is flash's; batch.micro must be 1 and attention \"flash\"", j.batch.micro);
+  if (j.adapter.active() || j.recompute.mode != recompute_mode::none || j.offload.parameters != place::on_gpu || j.parallel.tensor > 1 || j.parallel.context > 1)
+    return no("headroom: of NeMo-RL's DTensor workers full training is modelled, without checkpointing, cpu_offload, tensor or context parallelism; leave adapter, recompute, offload and parallel out");
+  if (j.model.sparse() || j.model.scans() || j.model.vision.kind != vision_kind::none) return no("headroom: of NeMo-RL's DTensor workers models of attention and dense MLPs are modelled; model", j.model.label);
+  return {};
+}
+
 /// Methods whose steps are walked.
 template <class No>
 constexpr objection check_method_step(const job& j, const No& no) {
@@ -116,7 +134,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   if (scores_beside_words(o) && !j.adapter.active() && !j.sharding.by(sharder::deepspeed))
     return no("headroom: LLaMA-Factory's reward model keeps its language head, whose weights get no gradient: what becomes of their states is modelled under DeepSpeed, and with an adapter; sharding.kind must be \"zero\"");
   if (!generates(o.kind) && !models_loss(o))
-    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward, verl of sft");
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward, verl of sft, nemo-rl of sft, dpo and grpo");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
@@ -133,7 +151,7 @@ template <class No>
 constexpr objection check_objective(const job& j, const No& no) {
   const auto& o = j.objective;
   if (o.code == method_code::nemo_rl && !j.framework.modules.megatron())
-    return no("headroom: NeMo-RL's DTensor workers (FSDP2 with layers of NeMo-Automodel, whose gradients wait whole for the last micro-batch) are not modelled by this version; its Megatron workers are: framework must be megatron", j.framework.label);
+    if (const auto why = check_nemo_units(j, no)) return why;
   if (const auto why = check_reference(j, no)) return why;
   if (const auto why = check_teacher(j, no)) return why;
   if (const auto why = check_reward_and_critic(j, no)) return why;

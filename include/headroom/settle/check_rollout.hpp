@@ -121,8 +121,12 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   if (of_trl(code) && units && (r.engine == engine_kind::trainer || j.adapter.active()))
     return no("headroom: rollout: of TRL under FSDP, full training with an engine of its own is modelled; adapters and generation by the module are not");
   if (of_trl(code) && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
-  if (code != method_code::verl && r.sync_bucket_mib >= 0) return no("headroom: rollout.sync_bucket_mib is verl's; leave it out");
-  if (r.sync_groups > 1 && of_trl(code)) return no("headroom: rollout.sync_groups is ms-swift's move_model_batches, or verl's layered_summon; TRL has none", r.sync_groups);
+  const bool nemo = code == method_code::nemo_rl;
+  if (code != method_code::verl && !(nemo && r.shares_gpus() && r.sync_bucket_mib != 0) && r.sync_bucket_mib >= 0) return no("headroom: rollout.sync_bucket_mib is verl's, and NeMo-RL's beside an engine on the same GPUs; leave it out");
+  if (nemo && r.by_module()) return no("headroom: rollout: NeMo-RL's workers do not generate; rollout.engine must be \"vllm\"");
+  if (nemo && r.shares_gpus() && (r.sleep != 1 || !r.trainer_moves.has(trainer_part::weights) || !r.trainer_moves.has(trainer_part::optimizer)))
+    return no("headroom: rollout: beside an engine on the same GPUs NeMo-RL's DTensor workers move all that they have, and the engine's weights sleep on the host: trainer_moves must be [\"parameters\", \"optimizer\"], and sleep 1");
+  if (r.sync_groups > 1 && (of_trl(code) || nemo)) return no("headroom: rollout.sync_groups is ms-swift's move_model_batches, or verl's layered_summon; TRL and NeMo-RL have none", r.sync_groups);
   if (!zero && r.gathers != choice::unset) return no("headroom: rollout.gathers is for ZeRO's third stage; leave it out");
   return {};
 }

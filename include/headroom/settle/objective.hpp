@@ -25,6 +25,10 @@ constexpr other_weights other_model_of(const job& j) {
   return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off || way == reference_way::swapped ? other_weights::shared : other_weights::none;
 }
 
+/// Whether FSDP2 leaves the last layer gathered between forward and backward (of NeMo-RL's workers: NVIDIA-NeMo/Automodel 24b47e85 of 2026-08
+/// nemo_automodel/components/distributed/parallelizer.py apply_fsdp2_sharding_recursively).
+constexpr bool keeps_last_layer(const job& j) { return j.framework.sharding.keeps_last_layer || j.objective.code == method_code::nemo_rl; }
+
 /// Whether models lie beside the one that trains.
 constexpr bool has_other_models(const job& j) {
   const auto& o = j.objective;
@@ -200,7 +204,8 @@ constexpr void settle_method_loss(settled_job& r) {
   // padding_free: dpo_trainer.py concatenated_forward, kto_trainer.py get_batch_logps, grpo_trainer.py _get_logps_via_local_forward
   s.scoring.one_row = j.batch.packed && of_swift(o.code) && !s.scoring.divergence;
   s.scoring.by_token = s.scoring.one_row && generates(o.kind);
-  s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
+  s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind) && reference_of(j) != reference_way::swapped;
+  s.wide_outputs = o.code == method_code::nemo_rl;
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
   if (!s.compares && !generates(o.kind) && o.kind != objective_kind::tpo && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;
   if (s.loss.logits.set()) return;

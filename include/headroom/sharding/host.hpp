@@ -155,7 +155,8 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
   h.plain += st.paged;
   if (j.framework.loading.on_host) {
     const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.untrained();
-    h.load = detail::share(st.total, f.width());
+    // Every rank of NeMo-RL's reads the checkpoint as it is, in 16 bits (NVIDIA-NeMo/Automodel 24b47e85 nemo_automodel/components/checkpoint/checkpointing.py load_model).
+    h.load = detail::share(st.total, j.objective.code == method_code::nemo_rl && j.sharding.gathers_units() ? s.precision.compute.width() : f.width());
     // verl's first rank of those that share shards alone reads an untied model, the others have no weights before FSDP hands them on (verl/utils/fsdp_utils.py
     // get_init_weight_context_manager); of a node's ranks each has its part of these copies here.
     if (j.objective.code == method_code::verl && j.sharding.gathers_units() && !s.model.tied) {

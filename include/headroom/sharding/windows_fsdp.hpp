@@ -39,7 +39,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
   const auto beside = resident ? st.side : parameters{0};        // an encoder's or a tower's layers, which stay, too
   const auto root = share((split ? parameters{0} : st.root) + beside, c);  // gathered all the way
-  const auto kept = habits.sharding.keeps_last_layer ? unit : bytes{0};
+  const auto kept = keeps_last_layer(*s.source) ? unit : bytes{0};
   const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
   w.path = gradient_path::unit;
   w.ends_apart = true;

@@ -141,6 +141,7 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   t.look(phase::load, -1, zero_moment(s, st, resident));
   t.look(phase::save, -1, resident);
   if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st, w, other, layers);
+  else look_at_swapped(t, s, st, w, resident, layers);
   if (s.source->evaluation.given() && (!s.source->rollout.given() || !generates(s.source->objective.kind))) [[unlikely]] look_at_evaluation(t, s, st, w, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0}, layers);
   if (other != nullptr && wraps_critic(s.source->objective)) [[unlikely]] add_wrapped_critic(t, other->training);
   return t;

@@ -67,7 +67,7 @@ template <class Layers>
   const auto& o = j.objective;
   const auto which = other_model_of(j);
   other_models r;
-  if (which != other_weights::none) r.compared = walk_other(s, kind, which, layers, o.has_teacher() ? o.frozen : model_role{});
+  if (which != other_weights::none && reference_of(j) != reference_way::swapped) r.compared = walk_other(s, kind, which, layers, o.has_teacher() ? o.frozen : model_role{});
   if (o.averages) {
     r.compared.resident += r.compared.resident;
     add_host(r.compared.host, r.compared.host);

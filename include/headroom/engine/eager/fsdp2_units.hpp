@@ -25,7 +25,7 @@ class fsdp2_units {
     const auto& habits = j.framework;
     split_ = habits.sharding.splits_root && !s.model.tied;
     resident_ = j.sharding.stays_gathered();
-    keeps_last_ = habits.sharding.keeps_last_layer;
+    keeps_last_ = keeps_last_layer(j);
     sums_whole_ = j.sharding.no_sync && j.batch.accumulation > 1;
     widens_ = s.precision.reduce.width() != s.precision.compute.width();
     updates_at_once_ = s.optimizer.in_backward || gradients_leave(j);

@@ -7,6 +7,14 @@
 
 namespace headroom::detail {
 
+/// NeMo-RL's reference waits in pinned memory, a shard at a time, and so does the policy while it is swapped out (nemo_automodel/components/distributed/
+/// tensor_utils.py get_cpu_state_dict).
+constexpr void add_swapped(host_bytes& h, const settled_job& s, const inventory& list) {
+  if (reference_of(*s.source) != reference_way::swapped) return;
+  for (const auto& w : list)  // a table that is the head's, too, has two names
+    h.pinned += (s.model.tied && w.role == module::embedding ? 4 : 2) * (w.copies() * pinned(share(parameters{w.elements()}, s.precision.parameters.width(), s.shards.parameters)));
+}
+
 /// Of one rank, beside what training takes. Weights go to the host when the engine falls asleep, before the trainer takes its own back
 /// (ms-swift rollout_mixin.py _fast_infer, within offload_context; verl workers/fsdp_workers.py): both are there at once. What is moved lies in
 /// pageable memory (Tensor.to("cpu")).

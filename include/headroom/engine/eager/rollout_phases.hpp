@@ -5,7 +5,7 @@
 // offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
 #pragma once
 
-#include <headroom/engine/eager/other_model.hpp>
+#include <headroom/engine/eager/scores_alone.hpp>
 #include <headroom/engine/eager/seen_prompts.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/hybrid_engine.hpp>
@@ -48,7 +48,8 @@ constexpr moment moved_away(const settled_job& s, const state_bytes& st, const m
 constexpr engine_memory engine_here(const settled_job& s, const inventory& list, const state_bytes& st) {
   const auto& r = s.source->rollout;
   const auto& moves = r.trainer_moves;
-  auto held = s.source->hardware.taken + context_of(*s.on, s.source->framework.process.loads_all_kernels);
+  auto held = s.source->hardware.taken;
+  if (s.source->objective.code != method_code::nemo_rl) held += context_of(*s.on, s.source->framework.process.loads_all_kernels);  // whose engine starts before the trainer (grpo.py setup)
   if (!moves.has(trainer_part::weights) && place_of_parameters(*s.source) == place::on_gpu) held += st.gpu[row::model_parameters] + st.gpu[row::adapters];
   const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
   if (const auto why = check_start(s.model, r, e)) refuse(why);
@@ -103,6 +104,13 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   const moment passing(row::gathered_parameters, sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket(), beside));
   const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
   auto here = stays;
+  if (j.objective.code == method_code::nemo_rl) {  // a tensor whole, as it is sent, and packed (dtensor_policy_worker_v2.py dtensor_params_generator); the optimizer waits on the host
+    here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
+    here += weights;
+    const auto sent = sizes.tensor * r.weight_format().density();
+    const auto free = s.on->memory - j.hardware.taken - outside_of(s).total() - here.total;
+    return t.look_beside(phase::sync, -1, here + passing + moment(row::gathered_parameters, sent + packing_buffers(r, sent, free, s.on->memory)));
+  }
   // ms-swift sends weights after a step, or what a deep sleep threw away (rollout_mixin.py, _fast_infer).
   const bool unstepped = r.sleep == 2 && r.steps_per_generation > 0 && r.steps_per_generation < j.batch.accumulation;
   if (!unstepped) here -= moment(row::model_parameters, second_partitions(s, st));
@@ -176,54 +184,24 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
 }
 
-/// What is made of a model's logits where they are only scored.
-constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
-  const auto& how = sc.scoring;
-  if (s.source->objective.code == method_code::verl) return bytes{0};  // flash-attn's
-  const auto width = how.widens ? 4 : sc.loss.logits.width();
-  const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
-  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::mul(checked::mul(samples, positions), sc.vocabulary), width)}; };
-  // Where they are evaluated, entropies are made of a copy, too.
-  const bool evaluates = evaluated_at_once(*s.source) > 0;
-  const auto copied = evaluates && (how.entropy == logits_entropy::of_copy || how.entropy == logits_entropy::all_at_once) ? of(sc.samples) : bytes{0};
-  if (how.divides == divided_by_temperature::into_copy) return max(of(sc.samples), of(evaluates && how.entropy == logits_entropy::by_sample ? 3 : 1));
-  return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? 2 * of(sc.samples) : of(1));
-}
-
-/// The copy that accelerate or transformers make of 16-bit logits, where they leave the model in fp32.
-constexpr bytes widened_logits(const settled_job& s, const scene& sc) {
-  if (s.source->objective.code == method_code::verl || sc.scoring.widens || sc.loss.logits.width() <= s.precision.compute.width()) return bytes{0};
-  const auto positions = sc.kept > 0 ? sc.kept : sc.sequence;
-  return bytes{checked::mul(checked::mul(checked::mul(sc.samples, positions), sc.vocabulary), sc.loss.logits.width())};
-}
-
-/// Logits that the policy and the reference leave while the others score (DeepSpeed-Chat dschat/rlhf/ppo_trainer.py generate_experience).
-constexpr bytes left_logits(const settled_job& s, const scene& sc) {
-  if (s.source->objective.code != method_code::deepspeed_chat) return bytes{0};
-  return bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), s.precision.compute.width())};
-}
-
 /// Completions are scored, without a graph: by the model, where it does or evaluates, by a reference, a reward
-/// model and a critic. verl's optimizer is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
+/// model and a critic. verl's optimizer, and NeMo-RL's, is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
 /// entropy is compiled into one kernel.
 template <class Layers>
 constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const other_models* other, const moment& stays, const Layers& layers) {
   const auto& j = *s.source;
   auto here = stays;
-  if (j.objective.code == method_code::verl) here -= moved_away(s, st, stays, false, j.rollout.trainer_moves.has(trainer_part::optimizer));
-  auto at_once = s;
-  auto& sc = at_once.layer;
-  sc.samples = scores_itself(j) ? scored_at_once(j) : evaluated_at_once(j);
-  sc.tokens = checked::ceil_div(checked::mul(sc.samples, sc.sequence), sc.context);
+  if (j.objective.code == method_code::verl || j.objective.code == method_code::nemo_rl) here -= moved_away(s, st, stays, false, j.rollout.trainer_moves.has(trainer_part::optimizer));
+  const auto samples = scores_itself(j) ? scored_at_once(j) : evaluated_at_once(j);
+  scene sc = s.layer;
+  sc.samples = samples;
+  sc.tokens = checked::ceil_div(checked::mul(samples, sc.sequence), sc.context);
   const auto left = left_logits(s, sc);
-  if (sc.samples > 0) {
-    const auto bare = walk_bare(at_once, st, w, layers);
-    const auto casts = sc.casts_weights ? walk_graphless(at_once, with_model(at_once), layers) : graphless_layers{};
-    t.look_beside(phase::score, -1, here + w.forward + casts.beside() + moment(row::activations, bare.layers));
-    const auto wide = widened_logits(at_once, sc), beside = score_temporaries(at_once, sc);
-    t.look_beside(phase::score, -1, here + w.loss + moment(row::gathered_parameters, casts.copies) + moment(row::logits, wide > bytes{0} ? max(bare.head + wide, wide + beside) : bare.head + beside));
-    if (left > bytes{0}) t.look_beside(phase::score, -1, here + moment(row::logits, 2 * left + score_temporaries(at_once, sc)));
+  if (samples > 0) {
+    look_at_forward_alone(t, phase::score, s, st, w, here, samples, layers);
+    if (left > bytes{0}) t.look_beside(phase::score, -1, here + moment(row::logits, 2 * left + score_temporaries(s, sc)));
   }
+  look_at_swapped(t, s, st, w, here, layers);
   if (other == nullptr) return;
   const auto beside = [&](phase p, bytes forward, std::int64_t logits) {
     if (forward > bytes{0}) t.look_beside(p, -1, here + moment(row::other_models, forward) + moment(row::logits, logits * left));

@@ -113,17 +113,10 @@ constexpr bytes passing_weights(const settled_job& s, const inventory& list) {
   return sent + (s.layer.tensor > 1 ? 2 : 1) * whole;
 }
 
-/// NeMo-RL packs tensors into two buffers. Beside an engine on the same GPU they are, together, three tenths of what is free then, or as large as is said
-/// (grpo.py refit_policy_generation; models/policy/utils.py stream_weights_via_ipc_zmq_impl), and a tensor that one of them does not hold has a place of
-/// its own; for an engine elsewhere each is a fiftieth of the card, at most 5 GiB (utils/packed_tensor.py).
+/// A tensor that NeMo-RL sends, as ranks hold it and whole, and what it is packed into.
 constexpr bytes packing_weights(const settled_job& s, const inventory& list, bytes used) {
-  const auto& r = s.source->rollout;
   const auto whole = sync_sizes_of(s.model, list).tensor * s.precision.parameters.density();
-  const auto gathered = (s.layer.tensor > 1 ? 2 : 1) * whole;
-  if (!r.shares_gpus()) return gathered + 2 * min(s.on->memory / 50, 5 * gib);
-  const auto free = s.on->memory - s.source->hardware.taken - outside_of(s).total() - used;
-  const auto buffers = r.sync_bucket_mib > 0 ? r.bucket() : max(bytes{0}, 3 * free / 10);
-  return gathered + buffers + (whole > buffers / 2 ? whole : bytes{0});
+  return (s.layer.tensor > 1 ? 2 : 1) * whole + packing_buffers(s.source->rollout, whole, s.on->memory - s.source->hardware.taken - outside_of(s).total() - used, s.on->memory);
 }
 
 /// The phases that a method adds to those of a stage's step. `resident`: what the stage holds all the time, a reference and an engine that never

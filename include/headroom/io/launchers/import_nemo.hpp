@@ -55,6 +55,7 @@ class nemo_config {
     if (const auto type = k_.word("policy.reward_model_cfg.reward_model_type", "bradley_terry"); scores && type != "bradley_terry") d_->unmodelled_key("policy.reward_model_cfg.reward_model_type", type, k_.place("policy.reward_model_cfg.reward_model_type"));
   }
   [[nodiscard]] bool generates() const { return kind_ == "grpo"; }
+  [[nodiscard]] bool by_units() const { return k_.on("policy.dtensor_cfg.enabled"); }
   [[nodiscard]] bool shares() const { return nemo_needed_on(k_, "policy.generation.colocated.enabled"); }
 
   /// What the engine has of its own, the trainer has not (nemo_rl/algorithms/grpo.py setup).
@@ -115,6 +116,9 @@ class nemo_config {
     if (b.packed) d_->say({"batch", "packed"}, true, k_.place("policy.sequence_packing.enabled"));
     if (!b.packed) d_->keeps_lengths = k_.place("policy.max_total_sequence_length");  // nemo_rl/algorithms/sft.py, batched_message_log_to_flat_message
     validation();
+    chunks();
+  }
+  void chunks() {
     if (const auto* chunk = k_.find("policy.logprob_chunk_size")) d_->unmodelled_key("policy.logprob_chunk_size", *chunk, k_.place("policy.logprob_chunk_size"), "log-probabilities of so many tokens at a time");
   }
 
@@ -128,9 +132,11 @@ class nemo_config {
     if (validates && samples > needed("policy.train_micro_batch_size")) d_->unmodelled_key(key, samples, k_.place(key), "validation of more samples at once than a step trains on, policy.train_micro_batch_size");
   }
 
-  /// FSDP2 over transformers' modules, or NeMo-Automodel's: weights in fp32, layers in bf16, gradients reduced in fp32.
+  /// FSDP2 over transformers' modules, or NeMo-Automodel's: weights in fp32, layers in bf16, gradients reduced in fp32, after every micro-batch:
+  /// dtensor_policy_worker_v2.py train hands defer_fsdp_grad_sync to nobody that reads it.
   void as_dtensors() {
     const std::string at = "policy.dtensor_cfg.";
+    if (!k_.on(at + "_v2")) d_->unmodelled_key(at + "_v2", false, k_.place(at + "_v2"), "the worker before it, which checkpoints parts of layers and gathers the last one anew");
     d_->framework_is("hf-trainer", k_.source());
     d_->replace("sharding", {{"kind", "fsdp2"}, {"stage", 3}}, k_.place(at + "enabled"));
     const auto tensor = k_.number(at + "tensor_parallel_size", 1), context = k_.number(at + "context_parallel_size", 1);
@@ -144,8 +150,10 @@ class nemo_config {
     if (update != "torch.optim.AdamW") d_->unmodelled_key("policy.optimizer.name", update, k_.place("policy.optimizer.name"));
     const bool fused = k_.on("policy.optimizer.kwargs.fused"), foreach = k_.on("policy.optimizer.kwargs.foreach", true);
     d_->replace("optimizer", {{"name", "adamw"}, {"implementation", fused ? "fused" : foreach ? "foreach" : "loop"}}, k_.place("policy.optimizer"));
-    allocator(at);
+    read_nemo_allocator(*d_, k_, at + "env_vars.PYTORCH_CUDA_ALLOC_CONF");
     adapter(at + "lora_cfg.");
+    validation();
+    chunks();
     const auto b = batches("train_mb_tokens");
     const auto ranks = std::max<std::int64_t>(1, gpus_ / checked::mul(tensor, context));
     auto samples = needed("policy.train_global_batch_size");
@@ -156,7 +164,6 @@ class nemo_config {
     if (!b.packed) d_->keeps_lengths = k_.place("policy.max_total_sequence_length");  // nemo_rl/data/llm_message_utils.py, batched_message_log_to_flat_message
     d_->know(d_->global_batch, "policy.train_global_batch_size", checked::round_up(samples, checked::mul(b.micro, ranks)), k_.place("policy.train_global_batch_size"));
   }
-  void allocator(const std::string& at) { read_nemo_allocator(*d_, k_, at + "env_vars.PYTORCH_CUDA_ALLOC_CONF"); }
   void adapter(const std::string& at) {
     if (!k_.on(at + "enabled")) return;
     json_value targets = "all-linear";
@@ -168,8 +175,8 @@ class nemo_config {
     d_->replace("adapter", {{"kind", "lora"}, {"rank", k_.number(at + "dim", 8)}, {"targets", targets}, {"format", "fp32"}, {"dropout", k_.share(at + "dropout", 0.0)}}, k_.place(at + "enabled"));
   }
 
-  /// A reference is kept where its divergence counts (grpo.py setup: init_reference_model; by default it does, loss_functions.py ClippedPGLossConfig), and of DPO always; its weights are swapped in from the host,
-  /// or adapters switched off.
+  /// A reference is kept where its divergence counts (grpo.py setup: init_reference_model; by default it does, loss_functions.py ClippedPGLossConfig), and of DPO always; its weights, adapters and all, are swapped in
+  /// from the host.
   void method() {
     json_value o = {{"kind", kind_}, {"trainer", "nemo-rl"}};
     const auto name = k_.word("grpo.adv_estimator.name", "grpo");
@@ -179,8 +186,8 @@ class nemo_config {
     if (generates() && weight != nullptr && !weight->is_number()) wrong_value("loss_fn.reference_policy_kl_penalty", "a number", *weight);
     // grpo.py setup asks for a weight of 0 beside it, without which nothing is kept anyway.
     if (const char* skips = "grpo.skip_reference_policy_logprobs_calculation"; generates() && k_.on(skips) && (weight == nullptr || *weight != 0)) fail("headroom: " + k_.place(skips) + ": NeMo-RL stops where " + skips + " is true and loss_fn.reference_policy_kl_penalty is not 0");
-    if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? (d_->has({"adapter"}) ? "adapter-off" : "swapped") : "none";
-    if (kind_ == "dpo") o["reference"] = d_->has({"adapter"}) ? "adapter-off" : "swapped";
+    if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? "swapped" : "none";
+    if (kind_ == "dpo") o["reference"] = "swapped";
     d_->replace("objective", o, k_.place(section_));
     if (generates()) rollout();
   }
@@ -191,7 +198,7 @@ class nemo_config {
     const auto tensor = needed(vllm + "tensor_parallel_size"), expert = k_.number(vllm + "expert_parallel_size", 1);
     if (expert > 1 && expert != tensor) d_->unmodelled_key(vllm + "expert_parallel_size", expert, k_.place(vllm + "expert_parallel_size"), "experts over more or fewer GPUs than tensor_parallel_size");
     json_value r = {{"engine", "vllm"}, {"placement", shares() ? "colocated" : "separate"}, {"tensor", tensor}, {"generations", k_.number("grpo.num_generations_per_prompt", 16)}, {"share", number_at(nemo_needed(k_, vllm + "gpu_memory_utilization"), vllm + "gpu_memory_utilization", 0.0, 1.0)}};
-    if (shares()) r["sleep"] = 1, r["trainer_moves"] = {"parameters", "gradients", "optimizer"};
+    if (shares()) r["sleep"] = 1, r["trainer_moves"] = by_units() ? json_value{"parameters", "optimizer"} : json_value{"parameters", "gradients", "optimizer"};
     else r["gpus"] = engine_gpus_;
     passed_weights(r);
     if (k_.on(vllm + "enforce_eager")) r["graphs"] = false;
@@ -202,6 +209,7 @@ class nemo_config {
     if (const auto n = k_.number(more + "max_num_batched_tokens", 0); n > 0) r["batched_tokens"] = n;
     const auto longest = needed("policy.max_total_sequence_length"), answers = k_.number(at + "max_new_tokens", longest);
     if (answers < longest) r["completion"] = answers, r["prompt"] = longest - answers;
+    else d_->know(d_->shared_length, "policy.max_total_sequence_length", longest, k_.place("policy.max_total_sequence_length"));  // vllm_worker.py _context_capped_max_new_tokens
     const auto scores = batches("logprob_mb_tokens"), trains = batches("train_mb_tokens");
     const auto tokens = checked::mul(scores.micro, scores.length);
     const std::string key = "policy.sequence_packing.logprob_mb_tokens";

@@ -79,7 +79,7 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"policy.activation_checkpointing_enabled", ""}, {"policy.dequantize_base_checkpoint", ""}, {"policy.disable_modelopt_layer_spec", ""},
     {"policy.draft.aux_layer_indices", "*"}, {"policy.draft.enabled", "false"}, {"policy.draft.loss_weight", "*"}, {"policy.draft.model_name", "*"},
     {"policy.draft.num_layers", "*"}, {"policy.dtensor_cfg.automodel_kwargs", ""}, {"policy.dtensor_cfg.clear_cache_every_n_steps", "*"},
-    {"policy.dtensor_cfg.custom_parallel_plan", ""}, {"policy.dtensor_cfg.defer_fsdp_grad_sync", "true"}, {"policy.dtensor_cfg.lora_cfg.alpha", "*"},
+    {"policy.dtensor_cfg.custom_parallel_plan", ""}, {"policy.dtensor_cfg.defer_fsdp_grad_sync", "*"}, {"policy.dtensor_cfg.lora_cfg.alpha", "*"},
     {"policy.dtensor_cfg.lora_cfg.dropout_position", "*"}, {"policy.dtensor_cfg.lora_cfg.exclude_modules", ""}, {"policy.dtensor_cfg.lora_cfg.lora_A_init", "*"},
     {"policy.dtensor_cfg.lora_cfg.use_triton", "*"}, {"policy.dtensor_cfg.moe_parallelizer", ""}, {"policy.dynamic_batching.sequence_length_round", "*"},
     {"policy.generation.bad_words", "*"}, {"policy.generation.dynamo_cfg", "*"}, {"policy.generation.mcore_generation_config", "*"},
