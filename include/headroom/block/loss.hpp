@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/altup.hpp>
+#include <headroom/block/balancing_loss.hpp>
 #include <headroom/block/cross_entropy.hpp>
 #include <headroom/block/memory_chunked_loss.hpp>
 #include <headroom/block/preference_loss.hpp>
@@ -212,36 +213,6 @@ constexpr tensor loss_of_last(program& p, const scene& s, tensor n, const matrix
   auto logits = multiply(p, last, part, head);
   if (s.adapts(module::head)) logits = adapt(p, last, part, logits, head.in, s.vocabulary);
   return loss_of(p, last, logits, pieces_of(last));
-}
-
-}  // namespace ops
-
-namespace ops {
-
-/// The loss that balances experts, beside the scalar (transformers models/mixtral/modeling_mixtral.py load_balancing_loss_func, which the models with
-/// routers of softmax share): of all layers' router logits, which forward keeps, one tensor and its softmax in fp32. The experts that were chosen become
-/// a one-hot tensor of 8-byte numbers, rows × chosen × experts, and one of 4 bytes. With a mask of padding that is spread to as many 8-byte numbers,
-/// and multiplied; a product with the probabilities saves a mask of theirs.
-constexpr tensor balance_experts(program& p, const scene& s, tensor scalar) {
-  const auto& e = s.model->experts;
-  std::int64_t layers = 0;
-  for (std::int64_t i = 0; i < s.model->layers; ++i) layers += s.model->sparse_layer(i) ? 1 : 0;
-  const auto rows = checked::mul(layers, s.tokens), scores = checked::mul(rows, e.count), chosen = checked::mul(scores, e.active);
-  const auto recorded = p.make(scores, s.width, row::logits), probabilities = p.make(scores, 4, row::logits);
-  p.step(0, recorded.bit());
-  p.hold_in_forward(recorded);
-  p.step(0, probabilities.bit(), {.holds = recorded.bit(), .forward_temporary = p.rounded(scores, s.width)});
-  tensor_set kept = probabilities.bit();
-  bytes peak = p.rounded(scores, s.width) + p.rounded(chosen, 8) + p.rounded(chosen, 4);  // the joined logits are named to the end
-  if (!s.packed) {
-    const auto mask = p.make(scores, 8, row::logits);
-    p.step(0, mask.bit());
-    kept |= mask.bit();
-    peak += p.rounded(chosen, 8) + p.rounded(chosen, 4);
-  }
-  const auto sum = p.make(1, 4);
-  p.step(scalar.bit() | kept, sum.bit(), {.saves = kept, .forward_temporary = peak, .temporaries = row::logits});
-  return sum;
 }
 
 }  // namespace ops
