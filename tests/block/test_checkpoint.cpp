@@ -24,8 +24,8 @@ constexpr module_set everything() {
   return s;
 }
 
-constexpr layer_walk walked(const profile& framework, bool compiled, std::int64_t tensor = 1, recompute_policy policy = recompute_policy::every_other_matmul) {
-  job j{.model = llama, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = framework, .sharding = fsdp2(),
+constexpr layer_walk walked(const profile& framework, bool compiled, std::int64_t tensor = 1, recompute_policy policy = recompute_policy::every_other_matmul, const shape& model = llama) {
+  job j{.model = model, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = framework, .sharding = fsdp2(),
         .batch = {.micro = 2, .sequence = 128}, .recompute = {.mode = recompute_mode::selective, .policy = policy}, .compile = compiled};
   j.parallel.tensor = tensor;
   j.parallel.sequence = tensor > 1;
@@ -44,6 +44,13 @@ TEST_CASE("selective-op checkpointing keeps the input, q, v, w1's and w2's resul
   BOTH(walked(old_titan, false).saved.total == bytes{positions * kept});
   // A compiled layer has no use for w2's result: only the residual addition reads it, and nothing reads that again.
   BOTH(walked(old_titan, true).saved.total == bytes{positions * (kept - h)});
+}
+
+TEST_CASE("… of latent attention its queries, what keys and values are made of, w1's and w2's results and attention's") {
+  // Matrices in their order: wq, wkv_a, wkv_b, wo, w1, w3, w2. 8 heads of 32 + 16 features, and of 32 of values.
+  constexpr shape latent{.layers = 4, .hidden = 256, .heads = 8, .ffn = 512, .vocab = 1024, .mla = {.kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32}};
+  constexpr std::int64_t queries = 2 * 8 * (32 + 16), both = 2 * 8 * (32 + 32), result = 2 * 8 * 32;
+  BOTH(walked(new_titan, false, 1, recompute_policy::every_other_matmul, latent).saved.total == bytes{positions * (h + queries + both + result + lse + ffn + h)});
 }
 
 TEST_CASE("a checkpointed layer runs again as a whole before its backward") {

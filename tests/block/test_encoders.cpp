@@ -107,6 +107,23 @@ TEST_CASE("BERT's heads") {
   CHECK(estimate(j).ranks[0].allocated > 0_B);
 }
 
+// A loop of one's own names what the model returns until backward has ended: the logits of every position lie there all along.
+TEST_CASE("logits of a masked language model that outlive the loss") {
+  const auto tallest = [](const job& j) {
+    const auto settled = settle(j);
+    auto sc = settled.layer;
+    sc.model = &settled.model;
+    return walk_backward(encoder_head(sc, trained_modules(j, -1), true)).peak.total;
+  };
+  auto named = small_job();
+  named.model.pooler = false;
+  named.model.head = head_kind::masked_language;
+  named.framework.loss.outputs = output_lifetime::through_backward;
+  auto freed = named;
+  freed.framework.loss.outputs = output_lifetime::through_loss;
+  CHECK(tallest(named) - tallest(freed) == bytes{4 * b * s * vocab});
+}
+
 TEST_CASE("norms behind the sub-blocks") {
   // OLMo 2 norms the branch, before the sum: its layer keeps the branch's result instead of the sum.
   auto j = small_job();

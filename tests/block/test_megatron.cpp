@@ -178,4 +178,22 @@ TEST_CASE("routed tokens: an even share, a busy rank, and a capacity") {
   CHECK(route().computed == 2 * 240 * 64);
 }
 
+// TransformerEngine v1.2.1 transformer_engine/pytorch/attention.py, DotProductAttention: "version 2 does not support deterministic execution"; NVIDIA's images have it
+// up to torch 2.2. Its own fused kernels are deterministic on Hopper, and FlashAttention that the job names is not TransformerEngine's choice.
+TEST_CASE("kernels that must be deterministic, before Hopper and over TransformerEngine 1.2, are none") {
+  const auto kernel = [](const gpu& g, attention asked, std::int32_t torch, bool deterministic) {
+    job j{.model = models::llama_3_1_8b, .hardware = {.gpu = g}, .framework = frameworks::megatron, .precision = precisions::bf16_mixed, .batch = {.micro = 1, .sequence = 4096}, .attention = asked};
+    j.framework.attention.deterministic = deterministic;
+    j.environment.torch = torch;
+    return settle(j).layer.kernel;
+  };
+  using enum attention;
+  CHECK(kernel(gpus::a100_sxm_80gb, te, 202, true) == eager);
+  CHECK(kernel(gpus::a100_sxm_80gb, te, 202, false) == te);
+  CHECK(kernel(gpus::a100_sxm_80gb, te, 203, true) == te);
+  CHECK(kernel(gpus::a100_sxm_80gb, te, 0, true) == te);
+  CHECK(kernel(gpus::h100_sxm_80gb, te, 202, true) == te);
+  CHECK(kernel(gpus::a100_sxm_80gb, flash, 202, true) == flash);
+}
+
 }  // namespace test_megatron

@@ -21,7 +21,7 @@ constexpr module_set everything() {
 }
 
 struct sizes {
-  bytes forward, backward, span;
+  bytes forward, backward, span, returned;
 };
 
 /// With a hidden size so small that nothing but the logits is larger than 1 MiB.
@@ -34,7 +34,9 @@ constexpr sizes loss_of(const profile& framework, bool compiled, std::int64_t te
   auto sc = s.layer;
   sc.model = &s.model;
   const auto p = head_and_loss(sc, everything(), true);
-  return {walk_forward(p).peak.rows[row::logits], walk_backward(p).peak.rows[row::logits], span_of(p)};
+  handover at;
+  const auto forward = walk_forward(p, recording::on, &at).peak.rows[row::logits];
+  return {forward, walk_backward(p).peak.rows[row::logits], span_of(p), at.before.rows[row::logits]};
 }
 constexpr auto whole = loss_of(frameworks::torchtitan_202404, false);
 constexpr auto divided = loss_of(frameworks::torchtitan_202404, false, 2);
@@ -51,6 +53,11 @@ TEST_CASE("in fp32 inside the loss function") {
   BOTH(whole.backward == 12 * v);
   // The first gradient goes where logits and copy were, 6v; the second does not fit beside it: 10v + 4v.
   BOTH(whole.span == 14 * v);
+}
+
+TEST_CASE("the model has returned, and let go of its weights, when the loss makes more of its logits") {
+  BOTH(whole.returned == 2 * v);
+  BOTH(divided.returned == 2 * v);
 }
 
 TEST_CASE("over a divided vocabulary") {

@@ -29,6 +29,20 @@ double matmul(const job& j) {
 
 }  // namespace
 
+TEST_CASE("an adapter beside a head that is the embedding's matrix is updated as one beside a head of its own") {
+  for (const auto how : {implementation::loop, implementation::foreach, implementation::fused}) {
+    auto own = tuned(formats::fp32, 64);
+    own.optimizer = optimizers::adamw;
+    own.optimizer.how = how;
+    auto none = own;
+    own.adapter.targets.bits |= module_set::bit(module::head);
+    auto tied = own;
+    tied.model.tied = true;
+    CHECK(cost(own).optimizer.value > cost(none).optimizer.value);
+    CHECK(cost(tied).optimizer.value == doctest::Approx(cost(own).optimizer.value).epsilon(1e-12).scale(0));
+  }
+}
+
 TEST_CASE("16-bit adapters hide behind the memory that they read, but for a part in five hundred") {
   auto none = tuned(formats::bf16, 8);
   none.adapter.targets = {module::q_proj};

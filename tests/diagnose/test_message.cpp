@@ -42,6 +42,19 @@ constexpr auto with_graphs = read_oom(
 
 }  // namespace
 
+TEST_CASE("a first message that says little does not borrow from the next") {
+  const std::string second = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.78 GiB. GPU 3 has a total capacity of 31.47 GiB of which 12.73 GiB is free.";
+  const auto cut = read_oom("CUDA out of memory. Tried to allocate 2.00 GiB.\n" + second);
+  REQUIRE(cut.has_value());
+  CHECK(cut->asked->value == 2_GiB);
+  CHECK_FALSE(cut->capacity.has_value());
+  CHECK(cut->gpu == -1);
+  // Nor does one sentence go on for pages.
+  const auto far = read_oom("CUDA out of memory. Tried to allocate 2.00 GiB." + std::string(3000, ' ') + "GPU 3 has a total capacity of 31.47 GiB of which 12.73 GiB is free.");
+  REQUIRE(far.has_value());
+  CHECK_FALSE(far->capacity.has_value());
+}
+
 TEST_CASE("torch until 1.3") {
   BOTH(torch_1_0.has_value());
   BOTH(torch_1_0->what == exhausted::gpu);

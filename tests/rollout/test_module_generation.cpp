@@ -150,4 +150,19 @@ TEST_CASE("images of prompts are read once, and stay while the completions that 
   CHECK(rest(swift) - rest(blind) == 64 * 2 * pixels);
 }
 
+// An image of 1,792 × 1,792 pixels, 128 × 128 patches, without a kernel for attention: 16 heads' scores in two bytes, their copy in four, and the softmax of
+// it in four (transformers, eager_attention_forward; ATen SoftMax.cpp converts bf16 first), far more than a prompt of 4,200 tokens takes of 12 heads.
+// Beside it lies the whole model, 2,208,985,600 parameters in bf16, and the patches' stream.
+TEST_CASE("a tower that reads large images is what generation takes most for") {
+  auto j = seeing(4200);
+  j.model = io::read_job(io::parse_json(R"({"model": "qwen2-vl-2b", "batch": {"sequence": 100, "images": {"width": 56, "height": 56}}})", "job")).model;
+  j.attention = attention::eager;
+  j.batch.micro = j.batch.accumulation = 1;
+  j.batch.images = {.width = 1792, .height = 1792};
+  constexpr std::int64_t patches = 128 * 128, scores = 16 * patches * patches;
+  const auto all = generated(j);
+  CHECK(all > scores * (2 + 4 + 4));
+  CHECK(all < scores * (2 + 4 + 4) + 2 * 2'208'985'600 + patches * 1280 * 2 * 40);
+}
+
 }  // namespace test_module_generation
