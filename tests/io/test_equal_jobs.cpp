@@ -52,6 +52,7 @@ TEST_CASE("one key said otherwise makes another job") {
     for (const auto& k : changed::keys)
       for (const auto& value : values_of(k.values)) {
         auto other = whole;
+        if (k.key.starts_with("objective.")) changed::say(other, "objective.kind", "dpo");  // of a method
         changed::say(other, k.key, value);
         CAPTURE(std::string(k.key));
         CAPTURE(value.dump());
@@ -73,7 +74,9 @@ TEST_CASE("one key said otherwise makes another job") {
         }
       }
   }
-  CHECK(never == std::set<std::string>{});
+  std::string all;
+  for (const auto& key : never) all += key + " ";
+  CHECK(all == "");
   CHECK(apart > 700);
   CHECK(same < apart);
   CHECK(refused < apart);
