@@ -68,6 +68,8 @@ TEST_CASE("sentences of what ends axolotl say how to go on") {
   CHECK(holds(why(llama + "save_steps: 10\nsaves_per_epoch: 1\n"), "axo.yaml:6: saves_per_epoch and save_steps end axolotl together: take one of them out"));
   CHECK(holds(why(llama + "max_packed_sequence_len: 2048\n"), "axo.yaml:5: axolotl has max_packed_sequence_len no longer, and ends there"));
   CHECK(holds(why(llama + "rl: ebft\nebft:\n  mode: structured\n"), "axo.yaml:5: axolotl's release 0.18 ends at rl ebft before it loads a model"));
+  CHECK(holds(why(llama + "reward_model: true\nsample_packing: true\n"), "axo.yaml:6: sample_packing = true is not modelled"));  // check_sample_packing_w_rl asks rl alone
+  CHECK(holds(why(llama + "rl: dpo\nsample_packing: true\n"), "axo.yaml:6: axolotl refuses sample_packing beside preferences"));
   CHECK(holds(why(llama + "optimizer: adamw_bnb_8bit\nfsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"), "axo.yaml:5: axolotl refuses adamw_bnb_8bit beside FSDP's second version: optimizer adamw_torch_8bit is taken"));
 }
 

@@ -39,7 +39,8 @@ class axolotl_method {
   void finish() {
     if (a_->method.empty()) return;
     auto& v = a_->v;
-    if (a_->packs) a_->refused("sample_packing", "axolotl refuses sample_packing beside preferences and reward models");
+    if (a_->packs && (a_->method == "reward" || a_->method == "prm")) a_->unmodelled("sample_packing");  // its schema lets them pass
+    else if (a_->packs) a_->refused("sample_packing", "axolotl refuses sample_packing beside preferences");
     if (a_->fsdp) a_->refused(v.has("fsdp_config") ? "fsdp_config" : "fsdp", "preferences and reward models under axolotl's FSDP, which changes the formats of what trains, are not modelled by this version: shard by deepspeed, or not at all");
     for (const std::string_view key : {"dpo_use_weighting", "dpo_padding_free", "dpo_use_liger_kernel", "activation_offloading", "cut_cross_entropy", "liger_fused_linear_cross_entropy", "lora_mlp_kernel", "lora_qkv_kernel",
                                        "lora_o_kernel", "pad_to_multiple_of"})
