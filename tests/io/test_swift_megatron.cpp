@@ -193,6 +193,32 @@ TEST_CASE("modules that predict further tokens are those that mtp_num_layers ask
   CHECK(job_of({{"mimo.sh", "NPROC_PER_NODE=8 megatron sft --model XiaomiMiMo/MiMo-7B-SFT --max_length 2048\n"}}).model.mtp_layers == 0);
 }
 
+TEST_CASE("Qwen3.5's layers over Megatron-Core are divided by heads, unless they are transformers' own") {
+  // examples/models/qwen3_5/mcore.sh, without what has no effect.
+  const std::string run = "NPROC_PER_NODE=4 IMAGE_MAX_TOKEN_NUM=1024 megatron sft --model Qwen/Qwen3.5-35B-A3B --tuner_type lora --lora_rank 8 --target_modules all-linear --expert_model_parallel_size 4 --moe_permute_fusion true "
+                          "--moe_grouped_gemm true --moe_shared_expert_overlap true --micro_batch_size 4 --global_batch_size 16 --recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --group_by_length true "
+                          "--freeze_llm false --freeze_vit true --freeze_aligner true --max_length 2048 --sequence_parallel true --attention_backend flash --padding_free false ";
+  const auto j = job_of({{"mcore.sh", run}});
+  CHECK(j.adapter.targets == all_linear);
+  CHECK(j.batch.micro == 4);
+  // 40 layers, three of four with 12,288 + 64 rows, a convolution of 8,192 × 4, 64 gates, a norm of 128 and 4,096 columns; one with 2 × 4,096 + 2 × 512 rows, two
+  // norms of 256 and 4,096 columns. Each with 256 experts of 512, of which a rank has 64, a shared one with its gate, and two norms.
+  constexpr std::int64_t h = 2048, recurrent = h * (12'288 + 64) + 8192 * 4 + 64 + 128 + h * 4096, attention = h * (2 * 4096 + 2 * 512) + 2 * 256 + h * 4096, experts = 256 * h + (64 + 1) * 3 * h * 512 + h + 2 * h;
+  const auto n = 2 * (30 * recurrent + 10 * attention + 40 * experts + 2 * 248'320 * h + h + count(j.model).of(component::vision).count());
+  const auto at = estimate(j).ranks[0].at_peak[row::model_parameters].count();
+  CHECK(at >= n);
+  CHECK(at < n + n / 1000);
+  CHECK(holds(refusal_of({{"run.sh", "export USE_MCORE_GDN=0\n" + run}}), "run.sh:1: USE_MCORE_GDN=0: transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core"));
+  CHECK(job_of({{"run.sh", "export USE_MCORE_GDN=1\n" + run}}) == j);
+  CHECK(holds(refusal_of({{"next.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-Next-80B-A3B-Instruct --tuner_type lora --max_length 1024\n"}}), "transformers' own Gated DeltaNet"));
+  // Under GRPO a colocated engine has states beside its keys and values.
+  const auto grpo = job_of({{"grpo.sh", "NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen3.5-35B-A3B --expert_model_parallel_size 8 --global_batch_size 64 --micro_batch_size 1 --steps_per_generation 2 --num_generations 8 --use_vllm true "
+                                        "--vllm_mode colocate --vllm_gpu_memory_utilization 0.5 --vllm_tensor_parallel_size 2 --vllm_max_model_len 9192 --max_length 1000 --max_completion_length 8192 --tuner_type lora --beta 0 --sleep_level 1 "
+                                        "--offload_model true --offload_optimizer true --recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --padding_free false"}}, {"batch.images.width=512", "batch.images.height=512"});
+  CHECK(grpo.rollout.tensor == 2);
+  CHECK(estimate(grpo).ranks[0].allocated > bytes{0});
+}
+
 TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   const auto why = [](const std::string& more) { return refusal_of({launch(more)}); };
   CHECK(holds(why("--tuner_type longlora"), "tuner_type"));

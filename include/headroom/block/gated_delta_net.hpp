@@ -82,17 +82,26 @@ constexpr tensor delta_rule_eager(program& p, const scene& s, tensor q, tensor k
   return made_of(p, out.bit(), checked::mul(s.tokens, detail::delta_values(*s.model)), w);
 }
 
-/// ChunkGatedDeltaRuleFunction: q and k of unit length with their inverse lengths, v, the sums of g, beta and A, the solved square of each
-/// chunk, are saved; w, u, the new values and the states h are made again in backward, beside gradients of the states.
-constexpr tensor delta_rule_fused(program& p, const scene& s, tensor q, tensor k, tensor v, const delta_gates& gates) {
-  const delta_chunks c(s);
+/// Queries and keys of unit length; with their inverse lengths they are what is saved (fla modules/l2norm.py).
+struct unit_keys {
+  tensor q{}, k{};
+};
+constexpr unit_keys unit_lengths(program& p, tensor q, tensor k, std::int64_t vectors) {
   const auto w = p.width(q);
-  const auto q1 = p.make(p.elements(q), w), k1 = p.make(p.elements(k), w), lengths = p.make(checked::mul(2 * s.tokens, s.model->ssm.heads), 4);
+  const auto q1 = p.make(p.elements(q), w), k1 = p.make(p.elements(k), w), lengths = p.make(vectors, 4);
   p.step(q | k, (q1 | k1) | lengths, {.saves = (q1 | k1) | lengths});
+  return {q1, k1};
+}
+
+/// ChunkGatedDeltaRuleFunction behind that: q, k, v, the sums of g, beta and A, the solved square of each chunk, are saved; w, u, the new values and the
+/// states h are made again in backward, beside gradients of the states.
+constexpr tensor delta_rule_fused(program& p, const scene& s, tensor q1, tensor k1, tensor v, const delta_gates& gates) {
+  const delta_chunks c(s);
+  const auto w = p.width(q1);
   const auto sums = made_of(p, gates.g.bit(), checked::mul(s.tokens, s.model->ssm.heads), 4);
   const auto inverse = p.make(checked::mul(checked::mul(s.tokens, s.model->ssm.heads), delta_chunks::positions), w);
   const auto out = p.make(p.elements(v), w);
-  const auto states = p.rounded(checked::mul(c.chunks, c.state), w), of_values = p.size(v), of_keys = p.size(k);
+  const auto states = p.rounded(checked::mul(c.chunks, c.state), w), of_values = p.size(v), of_keys = p.size(k1);
   p.step((q1 | k1) | (v | sums) | gates.beta.bit(), out | inverse,
          {.saves = (q1 | k1) | (v | sums) | (gates.beta | inverse), .forward_temporary = of_keys + 2 * of_values + states,
           .backward_temporary = 2 * of_keys + 3 * of_values + 2 * states, .temporary_block = states});
@@ -139,7 +148,12 @@ constexpr tensor gated_delta_net(program& p, const scene& s, const module_set& t
   const auto k = copies ? made_of(p, mixed.bit(), repeated, p.width(mixed)) : part(repeated);
   const bool fused = s.recurrence == recurrence::fused;
   const auto v = fused ? made_of(p, mixed.bit(), n, p.width(mixed)) : part(n);  // kernels take tensors without gaps
-  const auto y = fused ? delta_rule_fused(p, s, q, k, v, gates) : delta_rule_eager(p, s, q, k, v, gates);
+  const auto rule = [&] {
+    if (!fused) return delta_rule_eager(p, s, q, k, v, gates);
+    const auto unit = unit_lengths(p, q, k, checked::mul(2 * s.tokens, m.ssm.heads));
+    return delta_rule_fused(p, s, unit.q, unit.k, v, gates);
+  };
+  const auto y = rule();
   return linear(p, s, trained, module::mixer_out, gated_norm(p, s, trained, y, z), values, m.hidden, m.ssm.bias);
 }
 

@@ -170,17 +170,21 @@ constexpr tensor_set rotary_factors(program& p, const scene& s, std::int64_t wid
 }
 
 /// Ordinary attention: one projection makes q, k and v. Rotary embedding or grouped heads make fresh q, k, v of the same size, and
-/// the projection's result goes; without either, its views are what the kernel reads.
+/// the projection's result goes; without either, its views are what the kernel reads. A gate beside the queries is a view of a copy of both, which it
+/// keeps until what attention gives is multiplied with its sigmoid (mcore-bridge src/mcore_bridge/model/modules/gated_self_attention.py; Megatron-LM
+/// core/transformer/attention.py _apply_output_gate, compiled).
 constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto q_out = m.query_width(), kv_out = m.kv_width();
-  auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
-  if (adapts(s, module::q_proj)) [[unlikely]] mixed = adapt_column(p, s, x, mixed, m.hidden, q_out + 2 * kv_out);
+  const auto projected = checked::add(m.gated_attention ? 2 * q_out : q_out, 2 * kv_out);
+  auto mixed = column(p, s, x, m.hidden, projected, trained.has(module::q_proj));
+  if (adapts(s, module::q_proj)) [[unlikely]] mixed = adapt_column(p, s, x, mixed, m.hidden, projected);
   offload(p, s, offload_module::qkv_linear, p.input() | x);  // the norm in front is part of it (LayerNormLinear)
   tensor_set inputs = mixed.bit();
+  const auto both = m.gated_attention ? p.make(divided(s, 2 * q_out), s.width) : tensor{};
   if (m.qk_norm) {
     const auto q0 = p.make(divided(s, q_out), s.width), k0 = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
-    p.step(mixed.bit(), (q0 | k0) | v);
+    p.step(mixed.bit(), m.gated_attention ? (q0 | k0) | (v | both) : (q0 | k0) | v);
     auto q = norm(p, s, q0, divided(s, m.heads)), k = norm(p, s, k0, divided(s, m.kv()));
     if (m.position == position_kind::rope) {
       const auto q1 = q, k1 = k;
@@ -195,7 +199,12 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     p.step(mixed.bit(), ((q | k) | v) | factors, {.saves = factors});
     inputs = (q | k) | v;
   }
-  const auto out = core_attention(p, s, inputs, divided(s, q_out));
+  auto out = core_attention(p, s, inputs, divided(s, q_out));
+  if (m.gated_attention) {
+    const auto gated = p.make(divided(s, q_out), s.width);
+    p.step(out | both, gated.bit(), {.saves = out | both});
+    out = gated;
+  }
   auto y = row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
   if (adapts(s, module::o_proj)) [[unlikely]] y = adapt_row(p, s, out, y, q_out, m.hidden);
   offload(p, s, offload_module::attn_proj, out.bit());

@@ -7,6 +7,7 @@
 #include <headroom/block/megatron.hpp>
 #include <headroom/block/megatron_cross.hpp>
 #include <headroom/block/megatron_experts.hpp>
+#include <headroom/block/megatron_gated_delta_net.hpp>
 #include <headroom/block/megatron_loss.hpp>
 #include <headroom/block/megatron_mamba2.hpp>
 #include <headroom/block/nanotron.hpp>
@@ -14,12 +15,12 @@
 namespace headroom::megatron {
 
 /// Mixers that have a program here, and can be divided.
-constexpr bool has_program(mixer_kind k) { return k == mixer_kind::attention || k == mixer_kind::latent_attention || k == mixer_kind::mamba2; }
+constexpr bool has_program(mixer_kind k) { return k == mixer_kind::attention || k == mixer_kind::latent_attention || k == mixer_kind::mamba2 || k == mixer_kind::gated_delta_net; }
 
 /// Where what a kind of layer costs is kept: a stack is of whole layers, dense and sparse, or of halves.
 inline constexpr std::size_t kind_places = 4;
 constexpr std::size_t place_of(layer_kind k) {
-  if (k.whole()) return k.sparse() ? 1 : 0;
+  if (k.whole()) return (k.sparse() ? 1U : 0U) + (k.mixer == mixer_kind::gated_delta_net ? 2U : 0U);
   if (k.mixer == mixer_kind::none) return k.sparse() ? 1 : 2;
   return k.mixer == mixer_kind::mamba2 ? 3 : 0;
 }
@@ -31,6 +32,7 @@ constexpr bool in_one_program(const scene& s) { return s.habits->modules.nanotro
 constexpr program mixer_block(const scene& s, layer_kind kind, const module_set& trained) {
   if (in_one_program(s)) return s.habits->modules.neox() ? neox::layer(s) : nanotron::layer(s);
   if (kind.mixer == mixer_kind::mamba2) return mamba2_block(s, trained);
+  if (kind.mixer == mixer_kind::gated_delta_net) return gated_delta_block(s, trained);
   return kind.mixer == mixer_kind::latent_attention ? latent_block(s, true) : dense_block(s, true, trained, true);
 }
 /// The half that each position passes through by itself.

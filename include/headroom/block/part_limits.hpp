@@ -41,7 +41,8 @@ constexpr objection check_attention_parts(const job& j, const No& no) {
     return no("headroom: sinks that never train (model.fixed_sinks) are modelled for attention that writes its scores out, without a rollout, by this version; attention must be eager, or sdpa, which stands for it", f.label);
   if (m.chunked && f.attention.masks != sdpa_masks::none && (j.attention == attention::flash || j.attention == attention::flash3))
     return no("headroom: transformers runs no flash attention in chunks (models/llama4/modeling_llama4.py, _supports_flash_attn): attention must be sdpa or eager; model", m.label);
-  if (m.gated_attention && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
+  const bool gates = f.modules.kind == layer_modules::megatron && f.adapters.parallel && m.qk_norm && !multiplies_narrow(j.precision);
+  if (m.gated_attention && !gates && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
     return no("headroom: gated attention (model.gated_attention) is not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
   return {};
 }

@@ -74,7 +74,7 @@ class layer_heights {
  public:
   explicit layer_heights(const divided_layers& w) : plain(height_of<height>(w)), gathered(height_of<gathered_height>(w)) { buffers_.fill(bytes{-1}); }
   bytes buffers(const settled_job& s, stage_parts p) {
-    auto& known = buffers_[std::size_t{p.dense} + 2 * std::size_t{p.sparse} + 4 * std::size_t{p.first} + 8 * std::size_t{p.last} + 16 * std::size_t{p.attention} + 32 * std::size_t{p.mamba2}];
+    auto& known = buffers_[std::size_t{p.dense} + 2 * std::size_t{p.sparse} + 4 * std::size_t{p.first} + 8 * std::size_t{p.last} + 16 * std::size_t{p.attention} + 32 * std::size_t{p.recurs}];
     if (known < bytes{0}) known = resident_of_stage(s, breakdown{}, p).total;
     return known;
   }

@@ -22,6 +22,10 @@ constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
     case module::up_proj:
     case module::experts_up:
     case module::shared_up: return joins_gate_up && s.model.mlp == mlp_kind::gated ? 0 : w.rows;
+    case module::mixer_in: {  // Gated DeltaNet's two, of which Megatron has one (mcore-bridge gated_delta_net.py in_proj)
+      const auto gates = 2 * s.model.ssm.heads;
+      return !joins ? w.rows : w.rows == gates ? 0 : checked::add(w.rows, gates);
+    }
     default: return w.rows;
   }
 }
@@ -49,7 +53,7 @@ constexpr std::int64_t adapter_elements(const settled_job& s, const weight& w) {
   const auto& d = s.source->parallel;
   const auto parts = w.expert ? d.expert_tensor : d.tensor;
   const auto a = checked::mul(s.source->adapter.rank, w.columns), b = checked::mul(rows, s.source->adapter.rank);
-  const bool by_rows = w.role == module::o_proj || w.role == module::down_proj || w.role == module::experts_down || w.role == module::shared_down;
+  const bool by_rows = w.role == module::o_proj || w.role == module::down_proj || w.role == module::experts_down || w.role == module::shared_down || w.role == module::mixer_out;
   return by_rows ? checked::add(a / parts, b) : checked::add(a, b / parts);
 }
 

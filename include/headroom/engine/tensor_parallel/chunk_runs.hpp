@@ -33,7 +33,7 @@ struct chunk_runs {
 
 constexpr void add_kind(stage_parts& parts, layer_kind k) {
   parts.attention = parts.attention || k.mixer == mixer_kind::attention || k.mixer == mixer_kind::latent_attention;
-  parts.mamba2 = parts.mamba2 || k.mixer == mixer_kind::mamba2;
+  parts.recurs = parts.recurs || recurrent(k.mixer);
   parts.dense = parts.dense || k.feeds == feed_forward_kind::dense;
   parts.sparse = parts.sparse || k.sparse();
 }

@@ -93,7 +93,7 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
   if (!together(module::q_proj, module::k_proj, module::v_proj) || (gated && (!together(module::gate_proj, module::up_proj, module::up_proj) || !together(module::experts_gate, module::experts_up, module::experts_up) ||
                                                                               !together(module::shared_gate, module::shared_up, module::shared_up))))
     return no("headroom: Megatron's q, k and v are one layer, and gate and up are; adapter.targets must have all or none of each");
-  if (m.latent() || m.pattern.given() || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.classes > 0 && traits_of(j.objective.kind).vocabulary))
+  if (m.latent() || (m.pattern.given() && !m.kind_of(0).whole()) || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.classes > 0 && traits_of(j.objective.kind).vocabulary))
     return no("headroom: adapters under megatron are modelled for decoders with ordinary attention and without multi-token prediction by this version", m.label);
   if (multiplies_narrow(j.precision) || j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu ||
       properties_of(j.parallel.schedule).splits_backward)

@@ -12,13 +12,16 @@ template <class No>
 constexpr objection check_megatron_pattern(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
+  const bool whole = m.kind_of(0).whole();
   for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i) {
     const auto k = m.kind_of(i);
     if (k.mixer != mixer_kind::none && !megatron::has_program(k.mixer))
       return no("headroom: for megatron model.pattern may name Mamba-2 (M), attention (*), MLPs (-) and experts (E); layer", i);
-    if (k.whole() != m.kind_of(0).whole() || (k.whole() && k.mixer == mixer_kind::mamba2))
+    if (k.whole() != whole || (k.mixer == mixer_kind::mamba2 && whole) || (k.mixer == mixer_kind::gated_delta_net && !whole))
       return no("headroom: for megatron model.pattern must be of halves of layers, as \"mamba2+none\", \"attention+none\", \"none+dense\" and \"none+experts\" (M, *, -, E); layer", i);
   }
+  if (whole && m.recurs() && (!j.framework.adapters.parallel || p.context > 1 || m.mtp_layers > 0 || multiplies_narrow(j.precision)))
+    return no("headroom: Gated DeltaNet under megatron is modelled as ms-swift builds it (framework.version \"Megatron-SWIFT\"), without context parallelism, multi-token prediction and fp8, by this version; model", m.label);
   if (m.recurs() && (m.ssm.heads % checked::mul(p.tensor, p.context) != 0 || m.ssm.groups % checked::mul(p.tensor, p.context) != 0))
     return no("headroom: for megatron model.ssm.heads and groups must be multiples of parallel.tensor × context; groups", m.ssm.groups);
   if (j.recurrence == recurrence::eager) return no("headroom: Megatron runs Mamba-2 by mamba_ssm's kernels; recurrence must be \"fused\" or left out");
@@ -28,7 +31,7 @@ constexpr objection check_megatron_pattern(const job& j, const No& no) {
     return no("headroom: CUDA graphs and offloaded activations are not modelled for patterns of layer kinds (model.pattern) under megatron by this version");
   if (j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1)
     return no("headroom: several layers of a pattern (model.pattern) in a checkpoint are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
-  if (j.recompute.mode == recompute_mode::selective)
+  if (j.recompute.mode == recompute_mode::selective && !whole)
     return no("headroom: selective recompute is not modelled for patterns of layer kinds (model.pattern) by this version; recompute must be \"none\" or \"full\"");
   return {};
 }

@@ -22,7 +22,7 @@ constexpr bytes memory_of(const settled_job& s) {
 /// What a stage has: which kinds of layer, the embedding, the head.
 struct stage_parts {
   bool attention{};
-  bool mamba2{};
+  bool recurs{};
   bool dense{};
   bool sparse{};
   bool first{};
@@ -72,13 +72,14 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
       add(checked::mul(m.heads, a.nope_dim + a.value_dim) / t, a.kv_rank);
       add(h, checked::mul(m.heads, a.value_dim) / t);
     } else {
-      add((m.query_width() + 2 * m.kv_width()) / t, h);
+      add((checked::mul(m.gated_attention ? 2 : 1, m.query_width()) + 2 * m.kv_width()) / t, h);
       add(h, m.query_width() / t);
     }
   }
-  if (kinds.mamba2) {
-    add(mamba2_projected(m) / t, h);
-    add(h, mamba2_inner(m) / t);
+  if (kinds.recurs) {
+    const bool delta = m.pattern.at(0).mixer == mixer_kind::gated_delta_net || m.pattern.at(0).whole();  // of whole layers no other recurs
+    add((delta ? megatron::delta_projected(m) : mamba2_projected(m)) / t, h);
+    add(h, (delta ? delta_values(m) : mamba2_inner(m)) / t);
   }
   if (kinds.attention && m.encoder.cross_attention) {
     add(m.query_width() / t, h);

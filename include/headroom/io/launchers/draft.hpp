@@ -115,8 +115,8 @@ class draft {
   json_value model_drops{};
   /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle_lengths.hpp).
   std::string keeps_lengths;
-  /// How many texts an example has, or images a sample, which the data alone say; an engine's server that takes turns with an environment.
-  std::optional<said> awaits_texts, awaits_images, server_turns;
+  /// How many texts an example has, or images a sample, which the data alone say; an engine's server that takes turns with an environment; USE_MCORE_GDN=0.
+  std::optional<said> awaits_texts, awaits_images, server_turns, whole_delta;
   /// Layers with an adapter that no file says, and how a file would.
   std::optional<said> awaits_targets;
   json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words

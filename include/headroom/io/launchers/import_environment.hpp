@@ -27,6 +27,7 @@ inline bool import_setting(draft& d, const shell_word& w, const std::string& sou
     d.visible = draft::fact{1 + std::count(value.begin(), value.end(), ','), place};
     return false;
   }
+  if (name == "USE_MCORE_GDN" && (!w.known() || (value != "1" && value != "true" && value != "True"))) d.whole_delta = draft::said{"USE_MCORE_GDN=" + value, place};
   if (name == "CUBLAS_WORKSPACE_CONFIG") {
     known();
     d.say({"environment", "cublas_workspace"}, value, place);

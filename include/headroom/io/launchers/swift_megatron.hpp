@@ -70,6 +70,9 @@ class swift_megatron {
     const auto m = model_of(*d_);
     const bool sees = m.vision.layers > 0;
     if (sees) images(m);
+    // mcore-bridge f020e479 of 2026-05-04: model/gpts/qwen3_next.py, and model/mm_gpts/qwen3_5.py where USE_MCORE_GDN is 0.
+    if (m.recurs() && (d_->whole_delta || !sees))
+      fail("headroom: " + (d_->whole_delta ? d_->whole_delta->place + ": " + d_->whole_delta->word : v_.place("model")) + ": transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core by this version: Qwen3.5's, which is divided by heads unless USE_MCORE_GDN is 0, is");
     if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
     if (methods.generates()) completions(methods);
     else batch();
