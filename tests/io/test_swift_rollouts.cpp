@@ -171,6 +171,19 @@ TEST_CASE("an engine beside Gated DeltaNet, and one that several GPUs hold a tow
   CHECK(holds(objection_to(other).sentence, "of recurrent layers vLLM's states are modelled"));
 }
 
+TEST_CASE("over Megatron-Core pixels of all completions that were generated together wait on the GPU") {
+  // examples/megatron/grpo/sapo.sh: 128 completions of a step, of eight GPUs, and as many for each of four steps; 1,024 patches of 1,176 numbers in fp32 an image.
+  const std::string sees = "NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen2.5-VL-3B-Instruct --micro_batch_size 2 --global_batch_size 128 --num_generations 8 --use_vllm true --vllm_mode colocate "
+                           "--vllm_gpu_memory_utilization 0.7 --vllm_max_model_len 8192 --max_length 4096 --max_completion_length 4096 --sleep_level 2 --offload_model true --offload_optimizer true ";
+  const std::vector<std::string> images{"batch.images.width=448", "batch.images.height=448"};
+  const auto one = said(sees, images), four = said(sees + "--steps_per_generation 4", images);
+  CHECK(one.rollout.steps_per_generation == 0);
+  CHECK(one.batch.accumulation == 8);
+  CHECK(four.rollout.steps_per_generation == 32);
+  CHECK(said(sees + "--generation_batch_size 512", images) == four);
+  CHECK((estimate(four).ranks[0].allocated - estimate(one).ranks[0].allocated).count() == 48LL * 1024 * 1176 * 4);
+}
+
 TEST_CASE("rpo_alpha is the weight of a likelihood beside DPO") {
   const std::string dpo = "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
   CHECK(said(dpo).objective.sft_weight == 0);

@@ -153,7 +153,7 @@ constexpr objection check_drawn(const job& j, const No& no) {
   const auto& r = j.rollout;
   const auto& o = j.objective;
   const bool drawn = (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) && of_trl(o.code), old = rolls_out_as_ppo(o);
-  const bool together = drawn || (o.kind == objective_kind::grpo && o.code == method_code::ms_swift);  // swift/rlhf_trainers/grpo_trainer.py, _prepare_inputs
+  const bool together = drawn || (o.kind == objective_kind::grpo && (o.code == method_code::ms_swift || (o.code == method_code::ms_swift_megatron && r.iterations == 0)));  // swift/rlhf_trainers/grpo_trainer.py, _prepare_inputs
   if (!together && r.steps_per_generation != 0) return no("headroom: rollout.steps_per_generation is for GRPO and RLOO of TRL, and GRPO of ms-swift; leave it out");
   if (!together && r.iterations != 0 && !keeps_generated_scores(o)) return no("headroom: rollout.iterations is for GRPO, RLOO and PPO of TRL, and GRPO of ms-swift; leave it out");
   if (r.corrects != choice::unset && (!drawn || o.kind == objective_kind::rloo || r.by_module())) return no("headroom: rollout.corrects is for TRL's GRPO with vLLM; leave it out");

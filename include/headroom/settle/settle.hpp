@@ -139,7 +139,7 @@ constexpr void settle_step(settled_job& r) {
 /// What a shape leaves open and Megatron-LM does not.
 constexpr void as_megatron_builds(shape& m) {
   m.experts.bias = m.mlp_bias;  // one switch, add_bias_linear
-  if (m.pattern.given()) m.ssm.conv_bias = true;                                // core/ssm/mamba_mixer.py
+  if (m.pattern.given() && !m.kind_of(0).whole()) m.ssm.conv_bias = true;       // core/ssm/mamba_mixer.py
   if (m.encoder.layers > 0) m.encoder.shared_positions = true, m.head_bias = m.tied;  // core/models/T5/t5_model.py T5Model, T5LMHead
   if (m.bidirectional && m.pooler) m.classes = 2;                               // the binary head (core/models/bert/bert_model.py)
 }

@@ -8,33 +8,10 @@
 #include <headroom/block/tower.hpp>
 #include <headroom/engine/eager/graphless.hpp>
 #include <headroom/engine/eager/prelude.hpp>
+#include <headroom/settle/buffered_pixels.hpp>
 #include <headroom/settle/generation.hpp>
 
 namespace headroom::detail {
-
-constexpr bool sees_images(const settled_job& s) { return s.model.vision.layers > 0 && !s.source->batch.images.none; }
-
-/// Whether pixels lie on the GPU in the model's format: DeepSpeed's Trainer casts what it prepares; ms-swift's GRPO puts them there by itself, as its
-/// templates leave them, of Qwen, GLM and Llama in the processor's fp32 (swift/rlhf_trainers/utils.py collate_to_grpo_micro_batch; swift/template/templates).
-constexpr bool narrow_pixels(const settled_job& s) {
-  const auto k = s.model.vision.kind;
-  if (s.source->objective.code != method_code::ms_swift) return s.source->sharding.by(sharder::deepspeed);
-  return k == vision_kind::clip || k == vision_kind::siglip || k == vision_kind::pixtral || k == vision_kind::intern_vit || k == vision_kind::intern_vit_6b || k == vision_kind::internvl || k == vision_kind::internvl_6b;
-}
-
-/// Pixels of so many samples, as patches or tiles.
-constexpr bytes pixels_of(const settled_job& s, std::int64_t samples) {
-  const auto& v = s.model.vision;
-  const auto each = checked::mul(checked::mul(tiles(v), patches_of_tile(v)), checked::mul(v.channels, v.temporal_patch, checked::mul(v.patch, v.patch)));
-  return bytes{checked::mul(checked::mul(samples, each), narrow_pixels(s) ? s.precision.compute.width() : 4)};
-}
-
-/// Those of all completions that were generated together, until the last of them was trained on (ms-swift: grpo_trainer.py, _buffered_inputs).
-constexpr bytes buffered_pixels(const settled_job& s) {
-  const auto& o = s.source->objective;
-  const bool groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo, buffers = groups && (of_trl(o.code) || o.code == method_code::ms_swift);
-  return buffers && sees_images(s) ? pixels_of(s, generated_at_once(*s.source)) : bytes{0};
-}
 
 /// A tower's forward without a graph.
 struct seen_prompts {

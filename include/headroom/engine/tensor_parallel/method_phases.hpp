@@ -15,7 +15,7 @@
 #include <headroom/engine/tensor_parallel/stage_states.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/weight_sync.hpp>
-#include <headroom/settle/objective.hpp>
+#include <headroom/settle/buffered_pixels.hpp>
 #include <headroom/sharding/host.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
@@ -72,10 +72,11 @@ constexpr engine_memory engine_beside_stage(const settled_job& s, const inventor
 }
 constexpr moment moment_of_engine(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
 
-/// An engine that never sleeps.
+/// An engine that never sleeps, and pixels that wait.
 constexpr moment engine_all_along(const settled_job& s, const inventory& list, const moment& resident) {
   const auto& r = s.source->rollout;
-  return r.shares_gpus() && !r.sleeps() ? moment_of_engine(engine_beside_stage(s, list, resident)) : moment{};
+  const moment waits(row::activations, buffered_pixels(s));
+  return r.shares_gpus() && !r.sleeps() ? moment_of_engine(engine_beside_stage(s, list, resident)) + waits : waits;
 }
 
 /// A forward without a graph over so many completions, at its tallest: one layer, or head and scores. Entropies are made of a copy of the logits

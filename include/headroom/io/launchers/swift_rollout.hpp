@@ -66,6 +66,9 @@ class swift_rollout {
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
     drawn_once();
     if (const auto times = v_->number("num_iterations", 1); times > 1) d_->unmodelled_key("num_iterations", times, v_->place("num_iterations"), "over Megatron-Core, where ms-swift stops");
+    // RLHFMegatronArgumentsMixin.resolve_generation_batch_size: so many steps learn from what is generated together.
+    const auto steps = v_->number("steps_per_generation", 1), all = v_->number("generation_batch_size", 0, 0);
+    d_->know(d_->generation_batch, "generation_batch_size", all > 0 ? all : checked::mul(steps, v_->number("global_batch_size", 16)), v_->place(all > 0 ? "generation_batch_size" : "steps_per_generation"));
     if (!v_->on("use_vllm", true)) fail("headroom: " + v_->place("use_vllm") + ": GRPO over Megatron-Core generates with vLLM: use_vllm must be true");
     v_->take("move_model_batches");  // not supported yet there
     engine();
