@@ -53,8 +53,8 @@ constexpr tensor gated_delta_net(program& p, const scene& all, const module_set&
   return adapts(all, module::mixer_out) ? adapt_row(p, all, y, result, detail::delta_values(m), m.hidden) : result;
 }
 
-/// One norm, the mixer, one residual.
-constexpr program gated_delta_block(const scene& s, const module_set& trained) {
+/// One norm, the mixer, one residual. Not inlined, so that no other layer's frame has room for a shape.
+[[gnu::noinline]] constexpr program gated_delta_block(const scene& s, const module_set& trained) {
   program p(s.granule);
   const auto x = p.input(streamed(s, s.model->hidden), s.residual_width, true);
   const auto n = norm(p, s, x, s.stream_tokens());
