@@ -1,8 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // nanotron's layers, states and stages, counted by hand from its source (huggingface/nanotron 67c5ebb6).
+#include <headroom/headroom.hpp>
 #include <headroom/replay.hpp>
 
 #include "both.hpp"
+
+#include <algorithm>
 
 namespace test_nanotron_step {
 
@@ -66,6 +69,25 @@ TEST_CASE("buffers of tensor-parallel ranks, and what is left open") {
   CHECK(rows_of(j, row::communication_buffers) == x);
   CHECK(estimate(j).assumptions.has(assumption::host_ahead_of_collectives));
   CHECK_FALSE(estimate(llama(2, 1)).assumptions.has(assumption::host_ahead_of_collectives));
+}
+
+// What collectives read of a layer: in forward two partial sums of all tokens, X each, in backward two gradients of all tokens, and six tensors of an eighth. Of a long
+// step those of 22 layers wait for the GPU at most, of whichever micro-batch. In the only one of a step the host starts even: fewer, never more.
+TEST_CASE("a step begins with the host even with the GPU") {
+  const auto reserved = [](std::int64_t micro, std::int64_t accumulation) {
+    auto j = llama(8, 8);
+    j.batch.micro = micro;
+    j.batch.accumulation = accumulation;
+    return replay(j).ranks[0].reserved.count();
+  };
+  double most = 0;  // of X that a longer step has waiting more
+  for (const std::int64_t micro : {8, 16, 24, 32, 48, 64, 256}) {
+    const auto more = static_cast<double>(reserved(micro, 64) - reserved(micro, 1)) / static_cast<double>(micro * 1024 * 1024 * 2);
+    CHECK(more >= 0);
+    CHECK(more <= 22 * (2 + 6 / 8.0));
+    most = std::max(most, more);
+  }
+  CHECK(most >= 14 * 2);  // eight layers of the step's own are ahead at most: 22 less those
 }
 
 TEST_CASE("what is not modelled is refused") {

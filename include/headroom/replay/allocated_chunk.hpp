@@ -105,6 +105,7 @@ class allocated_chunk {
     if (u.run.recomputes) exchange(h.input, input_, kept_);
     ahead_.layer(true);
   }
+  void begin_step() { ahead_.begin(); }
   void forward_norm() {}
   void forward_module() {}
   void forward_head() {

@@ -19,18 +19,24 @@ namespace detail {
 inline constexpr std::size_t queued_calls = 1024, forward_calls = 45, backward_calls = 75;
 
 struct layers_ahead {
-  std::size_t forward{}, backward{};
+  std::size_t forward{}, backward{};         ///< at most
+  double gained{}, gained_back{};            ///< on the GPU while a layer is started in forward, in backward
+  double begins{1};                          ///< where the first micro-batch of a step begins that is replayed
 };
 
-/// By how many layers the host is ahead. It works on the layer behind the GPU's at least. Where it takes less time to start a layer than the
-/// GPU takes to run it, and nothing makes it wait, it is as far ahead as it can be; where stages send each other messages that it reads, it
-/// waits for the GPU at each.
-inline layers_ahead layers_ahead_of(const settled_job& s, const inventory& list) {
+/// By how many layers the host is ahead. It works on the layer behind the GPU's at least, and is as far ahead at most as CUDA takes calls. At a step's end
+/// it reads the loss (trainer.py training_step, train_step_logs): a step begins even, and while it starts a layer the host gains what of the layer the GPU has
+/// not run by then. Where stages send each other messages that it reads, it waits for the GPU at each. Of a step with more micro-batches than are
+/// replayed these are its last, before which it has gained all that it can.
+inline layers_ahead layers_ahead_of(const settled_job& s, const inventory& list, std::int64_t micros) {
   if (!s.source->framework.modules.nanotron() || s.layer.sequence_split == 1) return {};
   if (s.source->parallel.pipeline > 1 || check_rates(*s.on, objecting{})) return {1, 1};
   const auto c = cost_scene_of(s, rates_of(*s.on));
   const auto layer = passes_of(c, list).dense;
-  return {layer.forward.host < layer.forward.device() ? queued_calls / forward_calls : 1, layer.backward.host < layer.backward.device() ? queued_calls / backward_calls : 1};
+  const auto forward = layer.forward.device(), backward = layer.backward.device();
+  const bool gains = layer.forward.host + layer.backward.host < forward + backward;
+  constexpr auto most = queued_calls / forward_calls;
+  return {most, queued_calls / backward_calls, 1 - layer.forward.host / forward, 1 - layer.backward.host / backward, gains && s.source->batch.accumulation > micros ? static_cast<double>(most) : 1};
 }
 
 }  // namespace detail
@@ -41,16 +47,26 @@ class run_ahead {
   run_ahead(const detail::layers_ahead& by, tensor_memory& m) : by_(by), memory_(&m) {}
   [[nodiscard]] bool any() const { return by_.forward > 0; }
 
+  /// A step begins.
+  void begin() {
+    ahead_ = by_.begins;
+    for (; ahead_ == 1 && !events_.empty(); events_.pop_front()) memory_->wait(events_.front());
+  }
+
   /// The host is through with a layer.
   void layer(bool forward) {
     if (!any()) return;
+    const auto most = static_cast<double>(forward ? by_.forward : by_.backward);
+    ahead_ += forward ? by_.gained : by_.gained_back;
+    ahead_ = ahead_ < 1 ? 1 : ahead_ > most ? most : ahead_;
     events_.push_back(memory_->record());
-    for (const auto most = forward ? by_.forward : by_.backward; events_.size() > most; events_.pop_front()) memory_->wait(events_.front());
+    for (; events_.size() > static_cast<std::size_t>(ahead_); events_.pop_front()) memory_->wait(events_.front());
   }
 
  private:
   detail::layers_ahead by_;
   tensor_memory* memory_;
+  double ahead_{1};
   std::deque<std::size_t> events_;  // behind each layer that the GPU may not have run
 };
 

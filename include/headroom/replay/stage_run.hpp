@@ -17,7 +17,7 @@ namespace headroom {
 class stage_run {
  public:
   stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})
-      : job_(&s), stage_(stage), listener_(watch.listener), steps_(s, cut, stage, a, watch, detail::layers_ahead_of(s, list)), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
+      : job_(&s), stage_(stage), listener_(watch.listener), steps_(s, cut, stage, a, watch, detail::layers_ahead_of(s, list, detail::enough_micros(*s.source, stage))), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
     const auto held = detail::weights_of_stage(s, list, stage);
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;

@@ -47,6 +47,7 @@ class stage_trace {
   void run(std::int64_t stage, std::int64_t micros) {
     const auto& j = *job_->source;
     const auto& d = j.parallel;
+    tensors_.begin_step();
     const pipeline_plan plan{schedule_of(d), d.pipeline, static_cast<std::int64_t>(chunks_.size()), micros, j.framework.pipeline.microbatch_group};
     detail::follow_order(detail::shipped_order{}, plan, stage, detail::boundary_tensors(d, j.framework.pipeline, parts_), *this);
     tensors_.name(0);

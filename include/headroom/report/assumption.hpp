@@ -221,7 +221,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     // Calibrated on the even lines of nanotron's sweep with more than one tensor-parallel rank.
     {assumption::host_ahead_of_collectives,
      "what collectives of tensor parallelism read stays taken until the GPU has passed them. How far the host is ahead of the GPU by then decides how much that is, "
-     "and no job says it: one layer is assumed, or 22 where one process has all layers and starts them faster than they run.",
+     "and no job says it: one layer is assumed, or where one process has all layers what it gains on the GPU since the step began, 22 at most.",
      {"host_ahead", reading::reserved, error_base::turnover, 110, 220}},
     // Calibrated on the even lines of the same sweep with one tensor-parallel rank: where costs come out even, most runs had a layer less.
     {assumption::head_with_loss,
