@@ -335,7 +335,7 @@ TEST_CASE("grouped experts start as many kernels whatever their number") {
   const auto few = launch_of(frameworks::torchtitan_202508, 16), many = launch_of(frameworks::torchtitan_202508, 128);
   CHECK(many.launch.value <= few.launch.value);
   CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * launch_of(frameworks::hf_trainer_202503, 16).step.value);
-  CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 3 * many.step.value);
+  CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * many.step.value);
 }
 
 // Attention's pairs are those of a sample: of a row of 32,768 tokens that are sixteen samples they are a sixteenth, of which a job that does not say so knows nothing.

@@ -28,6 +28,8 @@ struct rates {
   double unaligned{0.42};          ///< multiplications that tensor cores do not take, of the 32-bit vector peak
   double host_operation{83e-6};    ///< seconds of a processor core for an operation of a layer's program, kernels and Python together
   double host_compiled{30e-6};     ///< … where the layer is compiled
+  double host_kernel{24e-6};       ///< … where an operation is a kernel or two that eager PyTorch starts
+  double kernel_gap{1e-6};         ///< seconds of the device between such kernels
   double latency{30e-6};           ///< seconds of an all-gather, a reduce-scatter or a message; an all-reduce is two of them
   double hop{10e-6};               ///< … more for each doubling of the nodes that it spans
   double round{40e-6};      ///< seconds of a round of a ring that leaves a node: of an all-gather or a reduce-scatter
@@ -53,7 +55,11 @@ struct rates {
 /// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). matmul_fp4 was
 /// stated before any run was looked at; of ten runs of Megatron-Bridge in NVFP4 (docs/performance-summary.md @067f987df: Llama 3 70B and 405B) the first, third, fifth, … have their least
 /// error there, too, and the others lie within 14 %. Not
-/// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
+/// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme. host_kernel is published: Llama 2 7B in
+/// eager PyTorch on an A100 waits for its processor and gives 25.5 tokens a second (pytorch.org/blog/accelerating-generative-ai-2, 2023-11), 32 layers of 50 kernels
+/// each (gpt-fast model.py: two norms of 8, two rotary embeddings of 9, 16 more). Of the 24 operations of such a layer's program forward has up to two kernels each;
+/// those of adapters are one, and backward starts two each without Python: one is taken of every operation in either direction, which halves that forward.
+/// kernel_gap too: kernels of 2.9 µs follow each other every 3.8 (developer.nvidia.com/blog/cuda-graphs, 2019-09, figures as they are remembered).
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
                               .memory = 0.88, .link = 0.60, .network = 0.96, .gap = 25e-6};
