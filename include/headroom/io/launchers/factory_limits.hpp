@@ -32,7 +32,8 @@ inline void check_factory(const draft& d) {
   }
   if (on("pissa_init") && third_stage(d)) no("pissa_init", "does not go with ZeRO-3, before which scripts/pissa_init.py makes the adapters");
   if (on("pure_bf16") && third_stage(d)) no("pure_bf16", "does not go with ZeRO-3");
-  if (model_of(d).vision.held > 0)  // data/collator.py, MultiModalDataCollatorForSeq2Seq
+  const bool factory = said.contains("finetuning_type") || said.contains("stage") || said.contains("template") || said.contains("cutoff_len");  // keys of its own: other programs read model_name_or_path, too
+  if (factory && model_of(d).vision.held > 0)  // data/collator.py, MultiModalDataCollatorForSeq2Seq
     fail("headroom: " + d.trainer->place("model_name_or_path") + ": LLaMA-Factory puts a small picture or sound into each batch that has none, so that this model's towers run, which is not modelled by this version");
 }
 
