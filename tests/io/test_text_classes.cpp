@@ -72,6 +72,9 @@ TEST_CASE("AutoModelForCausalLM has a class of the text for some models that see
     CAPTURE(name);
     CHECK(holds(refusal_of({clm(name)}, h100), "run.sh:1: run-clm loads its model by transformers' AutoModelForCausalLM, which has no class for "));
   }
+  CHECK(job_of({clm("google/gemma-4-E2B-it")}, h100).batch.images.none);
+  const imported::text voxtral{"config.json", R"({"architectures": ["VoxtralForConditionalGeneration"], "model_type": "voxtral"})"};
+  CHECK(holds(refusal_of({clm("mistralai/Voxtral-Mini-3B-2507"), voxtral}, h100), "AutoModelForCausalLM, which has no class for "));
   // Other programs load the class that the configuration names.
   const std::string factory = "model_name_or_path: Qwen/Qwen3.5-2B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: qwen3_5\ndataset: identity\ncutoff_len: 1024\nbf16: true\n";
   CHECK(job_of({{"lf.yaml", factory}}, {"hardware.gpu=rtx-4090", "hardware.gpus_per_node=1"}).model.vision.kind == vision_kind::qwen3_vl);

@@ -21,6 +21,7 @@ inline text_class text_class_of(const shape& m) {
     case vision_kind::llama4: return text_class::alone;
     case vision_kind::qwen3_vl: return m.recurs() ? text_class::alone : text_class::none;  // Qwen3.5 has Qwen3-VL's tower
     case vision_kind::gemma4: return text_class::whole;
+    case vision_kind::none: return m.value_norm ? text_class::whole : text_class::none;  // towers that are held: Gemma 4 E2B's, and those of models that hear
     case vision_kind::siglip: return v.projector == projector_kind::norm_linear ? text_class::whole : v.projector == projector_kind::linear ? text_class::none : text_class::own;
     case vision_kind::qwen2_vl:
     case vision_kind::qwen2_5_vl:
@@ -39,7 +40,7 @@ inline text_class text_class_of(const shape& m) {
 inline void settle_text_class(draft& d) {
   if (!d.causal || !d.has({"model"}) || d.has_read(file_kind::job)) return;
   auto m = model_of(d);
-  if (m.vision.kind == vision_kind::none) return;
+  if (m.vision.kind == vision_kind::none && m.vision.held == 0) return;
   const auto is = text_class_of(m);
   const auto name = std::string{m.label.view().empty() ? "the model" : m.label.view()};
   if (is == text_class::none) fail("headroom: " + d.causal->place + ": " + d.causal->word + " loads its model by transformers' AutoModelForCausalLM, which has no class for " + name + ", a model that sees: its run ends there");
