@@ -50,6 +50,19 @@ TEST_CASE("a shape has the parameters that the class has") {
   }
 }
 
+TEST_CASE("what a walk does not read, the count that lists modules does") {
+  // Found by changing leaves of the data's configurations at random: both readers knew them, and said different totals.
+  json sight = {{"architectures", {"Mistral3Model"}}, {"model_type", "mistral3"}, {"text_config", {{"hidden_size", 32}, {"intermediate_size", 48}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"head_dim", 16}, {"vocab_size", 64}}},
+                {"vision_config", {{"model_type", "siglip_vision_model"}, {"hidden_size", 32}, {"intermediate_size", 48}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"image_size", 32}, {"patch_size", 8}, {"vision_use_head", false}}}};
+  CHECK_THROWS_WITH_AS((void)headroom::io::model_from_config(sight), doctest::Contains("vision_config.model_type must be pixtral, found"), headroom::job_error);
+  // By hand: SigLIP's patches with a bias, 16 places, a layer of biased matrices with two norms, a norm; the merger and its two matrices; Mistral's table, layer and norm.
+  constexpr long long eye = 3 * 64 * 32 + 32 + 16 * 32 + 4 * (32 * 32 + 32) + 2 * 32 * 48 + 48 + 32 + 4 * 32 + 2 * 32, joint = 32 + 4 * 32 * 32 + 2 * 32 * 32;
+  constexpr long long text = 64 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48 + 3 * 32;
+  CHECK(headroom::io::count_config(sight).total.count() == eye + joint + text);
+  const json umt5 = {{"architectures", {"UMT5ForConditionalGeneration"}}, {"model_type", "umt5"}, {"d_model", 16}, {"d_ff", 64}, {"d_kv", 4}, {"num_heads", 4}, {"num_layers", 1}, {"vocab_size", 150}, {"is_gated_act", nullptr}};
+  CHECK_THROWS_WITH_AS((void)headroom::io::model_from_config(umt5), doctest::Contains("is_gated_act must be true, as feed_forward_proj says"), headroom::job_error);
+}
+
 // Totals of the checkpoints' files: written down from their pages, from memory. The configurations are those pages' too.
 TEST_CASE("published models") {
   const auto total = [](const json& config) { return headroom::count(headroom::io::model_from_config(config)).total.count(); };

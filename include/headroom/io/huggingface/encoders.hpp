@@ -82,7 +82,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, std::string_
   require_equal(c, "num_hidden_layers", "num_layers", encoder_layers);  // another name of it, which the decoder's default does not follow
   const auto kind = c.text({"feed_forward_proj"}, multilingual ? "gated-gelu" : "relu");
   const bool gated = kind.rfind("gated-", 0) == 0;
-  if (c.has("is_gated_act") && c.flag("is_gated_act", gated) != gated)
+  if (c.find({"is_gated_act"}) != nullptr && c.flag("is_gated_act", gated) != gated)
     complain(c.at("is_gated_act") + " must be " + (gated ? "true" : "false") + ", as feed_forward_proj says, or be absent; found " + shown(c.find({"is_gated_act"})));
   m.mlp = gated ? mlp_kind::gated : mlp_kind::plain;
   if (kind == "gated-gelu" || kind == "gelu_new" || kind == "gated-gelu_new")

@@ -57,6 +57,7 @@ inline shape read_mistral3(const config& c) {
                              {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"sliding_window", nullptr}, {"tie_word_embeddings", true}};
   shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{small, c.at("text_config")}, "mistral", "mistral");
   const auto sight = c.child("vision_config");
+  if (const auto kind = sight.text({"model_type"}, "pixtral"); kind != "pixtral") complain(sight.at("model_type") + " must be pixtral, found " + quoted_word(kind));
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
   m.vision.positions = 0;  // rotary; an image's longer edge is at most image_size (preprocessor_config.json, size.longest_edge)
   m.vision.projector = projector_kind::patch_merger;
