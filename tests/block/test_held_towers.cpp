@@ -59,6 +59,12 @@ TEST_CASE("a whole Omni is walked as its thinker where it does not speak") {
   whole["enable_audio_output"] = true;
   CHECK_THROWS_WITH_AS((void)io::model_from_config(whole), doctest::Contains("enable_audio_output makes a talker beside the thinker, which is counted, and not walked"), job_error);
   CHECK(io::count_config(whole).total.count() > total(omni));
+  whole.erase("enable_audio_output");  // it speaks unless it is told not to
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(whole), doctest::Contains("makes a talker beside the thinker"), job_error);
+  // The count knows the towers' parts, and that they train.
+  CHECK(io::count_config(omni).of(component::encoder).count() > 0);
+  CHECK(io::count_config(omni).frozen.count() == 0);
+  CHECK(count(io::model_from_config(omni)).frozen.count() == io::model_from_config(omni).vision.held);
 }
 
 TEST_CASE("the talker of Qwen3-Omni and what makes waves of its codes are counted") {
@@ -133,6 +139,13 @@ TEST_CASE("what is not read of models that hear") {
   const json kimi{{"architectures", {"KimiK25ForConditionalGeneration"}}, {"model_type", "kimi_k25"}, {"tie_word_embeddings", false}};
   refused(kimi, "vision_config", "mm_projector_type", "mlp", "mm_projector_type must be \"patchmerger\"");
   refused(kimi, "vision_config", "merge_kernel_size", 2, "merge_kernel_size must be a list of two");
+  // Since transformers 5 tables are tied unless it says otherwise; 4, whose code stands beside the checkpoints, reads the text's word.
+  json silent = kimi;
+  silent.erase("tie_word_embeddings");
+  silent["transformers_version"] = "5.2.0";
+  CHECK(io::model_from_config(silent).tied);
+  silent["transformers_version"] = "4.56.2";
+  CHECK_FALSE(io::model_from_config(silent).tied);
   // transformers 4 reads the text's word, 5 the outer one, which is true where it is absent.
   refused(kimi, "", "tie_word_embeddings", true, "transformers_version must be stated");
 }
