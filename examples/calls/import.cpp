@@ -57,7 +57,7 @@ imported import_from(const import_request& asked) {
   std::vector<import_input> files;
   for (const auto& [name, text] : asked.files) files.push_back(input_of(text, name, kind, with));
   import_files(d, std::move(files), with);
-  say_given();
+  if (d.place_of("model") != asked.mark + "model") say_given();  // what a reader has made of it stays: a tower before it, tiles of its images
   if (!asked.gpu.empty()) d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
   if (!asked.usual_gpu.empty() && !d.has({"hardware", "gpu"})) d.say({"hardware", "gpu"}, asked.usual_gpu, asked.mark + "gpu");
   for (const auto& s : asked.set) say_key(d, s);

@@ -346,6 +346,24 @@ TEST_CASE("validate judges what was measured") {
   CHECK(holds(at.run("validate -", records + "{\"id\": 3}\n").err, "standard input line 8: id must be a string, found 3"));
 }
 
+TEST_CASE("what a reader makes of a model stays where --model names it") {
+  const scratch at;
+  // A tower and a projector before the language model (haotian-liu/LLaVA scripts/finetune.sh), and tiles of each image (OpenGVLab/InternVL).
+  const auto llava = at.file("finetune.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path ./checkpoints/mine --version v1 --vision_tower openai/clip-vit-large-patch14 --mm_use_im_patch_token False "
+                                            "--bf16 True --per_device_train_batch_size 16 --model_max_length 2048 --gradient_checkpointing True\n");
+  const auto made = at.run("import " + llava + " --gpu h100-sxm-80gb --model llama-2-7b");
+  CAPTURE(made.err);
+  REQUIRE(made.status == 0);
+  CHECK(io::parse_json(made.out, "made")["model"]["vision"]["kind"] == "clip");
+  CHECK(holds(at.run("import " + llava + " --gpu h100-sxm-80gb --model llama-2-7b --set model=llama-7b").err, "vision_tower means something else for another model"));
+  const auto tiles = at.file("r.sh", "torchrun --nproc_per_node=2 internvl/train/internvl_chat_finetune.py --model_name_or_path ./mine --force_image_size 448 --max_dynamic_patch 6 --freeze_llm True --freeze_mlp True --freeze_backbone True "
+                                     "--use_llm_lora 16 --bf16 True --per_device_train_batch_size 4 --max_seq_length 8192 --do_train True --dynamic_image_size True --use_thumbnail True\n");
+  const auto cut = at.run("import " + tiles + " --gpu h100-sxm-80gb --model internvl2.5-8b");
+  CAPTURE(cut.err);
+  REQUIRE(cut.status == 0);
+  CHECK(io::parse_json(cut.out, "cut")["model"]["vision"]["slices"] == 7);
+}
+
 TEST_CASE("import makes a job of other programs' files, export makes files of a job") {
   const scratch at;
   const auto ds = at.file("ds_config.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}})");

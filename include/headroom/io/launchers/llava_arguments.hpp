@@ -38,6 +38,7 @@ class llava_arguments {
     m.vocab += (v_->word("version", "v0") == "v0" ? 1 : 0) + (v_->on("mm_use_im_patch_token", true) ? 1 : 0) + (v_->on("mm_use_im_start_end") ? 2 : 0);
     m.label = headroom::name{"llava-" + language};
     d_->job["model"] = model_to_json(m);
+    d_->read_by_model = draft::said{"vision_tower", v_->place("vision_tower")};
     d_->notes.push_back(v_->place("vision_tower") + ": the model is " + language + " under CLIP ViT-L/14 at " + std::to_string(m.vision.image) + " pixels, with " + (one_layer ? "one layer" : "two layers") + " between and " + std::to_string(m.vocab) + " words");
   }
   /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
