@@ -60,6 +60,31 @@ TEST_CASE("what the shell makes several words of stays open, and braces that are
   CHECK(runs("{ run a,b; }") == "a,b\n");
 }
 
+TEST_CASE("[ is a command, whose words are what is left of them; in [[ quotes make a pattern plain") {
+  // What bash 5.2 prints of each, with U unset: 2 or 3.
+  static constexpr std::pair<std::string_view, char> all[] = {
+      {"[ -n $U ]", '2'},                  {"[ -n \"$U\" ]", '3'},        {"[ -z $U ]", '2'},               {"[ $U = a ]", '3'},
+      {"[ $U != a ]", '3'},                {"[ \"$U\" != a ]", '2'},      {"[ $U ]", '3'},                  {"[ ! $U ]", '2'},
+      {"[ $U = a -o $V = b ]", '3'},       {"[ -n $U -a -n $V ]", '2'},   {"[ -n $U -a -n $V -a -n $W ]", '3'}, {"[[ -n $U ]]", '3'},
+      {"[[ $U == a ]]", '3'},              {"test -n \"$B\"", '3'},       {"test -n $B", '2'},              {"test -z \"$B\"", '2'},
+      {"test", '3'},                       {"test !", '2'},               {"test 4 -o -z a -o $U", '3'},    {"[ $A -eq 4 ]", '3'},
+      {"[ x -o $A -eq 4 ]", '3'},          {"! [ $A -eq 4 ]", '2'},           {"[ $D -le \"\" ]", '3'},
+      {"[[ $C == \"$G\" ]]", '3'},         {"[[ $C == $G ]]", '2'},       {"[[ $C == 'lo*' ]]", '3'},       {"[[ $C == lo* ]]", '2'},
+      {"[[ $C == \"lo\"* ]]", '2'},       {"[[ $C == *\"or\"* ]]", '2'},      {"[[ $C == *\"-x\" ]]", '3'},
+      {"[[ $C == ?ora ]]", '2'},     {"[[ $C == l*a ]]", '2'},         {"[[ $C == l*b ]]", '3'},
+      {"[[ \"$G\" == \"lo?a\" ]]", '2'},   {"[[ ! ( $C == x || $A == full ) ]]", '3'}, {"[ ! \"$A\" -o a ]", '3'},  {"[ ! \"$B\" -a a ]", '2'},
+      {"[ \\( a = a \\) -a b ]", '2'},   {"[ ! a = b ]", '2'},          {"[ a -a \"\" ]", '3'}};
+  for (const auto& [test, said] : all) {
+    CAPTURE(std::string(test));
+    CHECK(runs("A=full; B=; C=lora; D=4; G='lo?a'\nif " + std::string(test) + "; then run 2; else run 3; fi") == std::string(1, said) + "\n");
+  }
+  // Of these the script alone does not say.
+  for (const auto* test : {"[[ $C == \"l*\"* ]]", "[[ $C == lo\\* ]]", "[[ $A -eq 0 ]]", "[ $U -eq 0 ]", "[ $U -gt 0 ]", "[ \"$U\" -lt 4 ]", "[ $A -a $U -eq 0 ]", "[[ $C == [lf]* ]]", "[ -f $A ]", "[[ $C =~ l.* ]]", "[ $A \\< $C ]", "[ $(x) = $(y) ]"}) {
+    CAPTURE(std::string(test));
+    CHECK(runs("A=full; C=lora\nif " + std::string(test) + "; then run 2; else run 3; fi") == "2\n3\n");
+  }
+}
+
 TEST_CASE("a name that only a branch sets which does not run is empty") {
   CHECK(runs("SP=true; TP=1; if [ $SP = true ] && [ $TP -gt 1 ]; then S=--sp; elif [ $SP = false ]; then S=' '; fi\nrun a $S b\n") == "a b\n");
   CHECK(io::read_shell("A=1; if [ $A = 2 ]; then B=x; fi; run $B", "s.sh").unset == std::set<std::string>{"B"});

@@ -125,9 +125,11 @@ class shell_commands {
   /// Commands of the shell itself.
   std::optional<certainty> builtin(const std::vector<shell_word>& w, bool alone) {
     const auto& name = w[0].text;
-    const auto inner = [&](std::string_view close) { return std::span{w}.subspan(1, w.size() - 1 - (w.size() > 1 && w.back().text == close)); };
-    if (name == "[" || name == "[[") return shell_test{inner(name == "[" ? "]" : "]]"), settled(), name == "[["}.value();
-    if (name == "test") return shell_test{inner(""), settled(), false}.value();
+    if (name == "[" || name == "[[") {
+      const bool closed = w.size() > 1 && w.back().text == (name == "[" ? "]" : "]]");
+      return shell_test{std::span{w}.subspan(1, w.size() - 1 - (closed ? 1 : 0)), settled(), name == "[["}.value();
+    }
+    if (name == "test") return shell_test{std::span{w}.subspan(1), settled(), false}.value();
     if (name == "((" && w.size() == 2) return arithmetic(w[1]);
     if (name == "let") {
       auto t = certainty::open;

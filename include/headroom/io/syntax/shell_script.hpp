@@ -17,6 +17,8 @@ inline constexpr char open_from = '\x01', open_to = '\x02', line_goes_on = '\x03
 struct shell_word {
   std::string text;
   int line{};
+  bool quoted{}, bare{};  ///< some of it stands in quotes, some does not
+  bool sealed{};          ///< in quotes stand signs that are a pattern's outside of them
   [[nodiscard]] bool known() const { return text.find(open_from) == std::string::npos; }
   /// For people: what is open as it stands in the script.
   [[nodiscard]] std::string shown() const {
@@ -25,7 +27,7 @@ struct shell_word {
       if (c != open_from && c != open_to && c != line_goes_on) r += c;
     return r;
   }
-  bool operator==(const shell_word&) const = default;
+  friend bool operator==(const shell_word& a, const shell_word& b) { return a.text == b.text && a.line == b.line; }
 };
 
 struct shell_command {

@@ -85,14 +85,32 @@ class shell_settled {
   bool batch_;  ///< sbatch starts it
 };
 
-/// [ … ] and [[ … ]]: words between the brackets.
+/// [ … ] and [[ … ]]: words between the brackets. [ is a command like others: a variable without quotes that is empty is no word of it, and what it cannot
+/// read as a number ends it, with a status that is not 0 (bash test.c, integer_expected_error). A number that nobody sets here may be set by who starts the
+/// script, as RANK is: that is open.
 class shell_test {
  public:
-  shell_test(std::span<const shell_word> words, const shell_settled& settled, bool patterns) : words_(words), settled_(&settled), patterns_(patterns) {}
+  shell_test(std::span<const shell_word> words, const shell_settled& settled, bool patterns) : settled_(&settled), patterns_(patterns) {
+    const auto counts = [&](std::size_t i) { return i < words.size() && compares_numbers(words[i].text); };
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const auto& w = words[i];
+      const bool stays = patterns || w.quoted || w.known() || counts(i + 1) || (i > 0 && counts(i - 1));
+      if (const auto said = stays ? std::nullopt : settled(w); !said || !said->empty()) words_.push_back(w);
+    }
+    lost_ = words_.size() < words.size();
+  }
 
   certainty value() {
+    if (!patterns_ && words_.size() == 1) return given(words_[0]);
+    const std::size_t denied = words_.size() == 4 && words_[0].text == "!" ? 1 : 0;
+    if (!patterns_ && words_.size() == 3 + denied && (words_[denied + 1].text == "-a" || words_[denied + 1].text == "-o")) {  // bash test.c three_arguments, posixtest
+      const auto left = given(words_[denied]), right = given(words_[denied + 2]);
+      const auto t = words_[denied + 1].text == "-a" ? both(left, right) : either(left, right);
+      return denied > 0 ? negated(t) : t;
+    }
     const auto t = any();
-    return at_ == words_.size() ? t : certainty::open;
+    if (at_ != words_.size()) return lost_ ? certainty::no : certainty::open;  // where a word is missing bash says so
+    return wrong_ && t != certainty::open ? certainty::no : t;
   }
 
  private:
@@ -112,7 +130,10 @@ class shell_test {
     return t;
   }
   certainty one() {
-    if (at_ >= words_.size()) return certainty::no;  // [ ] is false
+    if (at_ >= words_.size()) {  // [ ] is false, and so is what ends in -o
+      wrong_ = at_ > 0;
+      return certainty::no;
+    }
     if (next("!")) return ++depth_ > 16 ? certainty::open : negated(one());
     if (words_[at_].text == "(" && ++depth_ <= 16) {
       ++at_;
@@ -129,28 +150,45 @@ class shell_test {
       const auto said = (*settled_)(words_[at_ - 1]);
       return (sign != 'z' && sign != 'n') || !said ? certainty::open : certainty_of(said->empty() == (sign == 'z'));
     }
-    const auto said = (*settled_)(words_[at_++]);
+    return given(words_[at_++]);
+  }
+  [[nodiscard]] certainty given(const shell_word& word) const {
+    const auto said = (*settled_)(word);
     return said ? certainty_of(!said->empty()) : certainty::open;
   }
-  static bool is_comparison(std::string_view w) {
-    static constexpr std::string_view all[] = {"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">", "=~"};
+  static bool compares_numbers(std::string_view w) {
+    static constexpr std::string_view all[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
     return std::find(std::begin(all), std::end(all), w) != std::end(all);
   }
-  [[nodiscard]] certainty compared(const shell_word& left, std::string_view sign, const shell_word& right) const {
+  static bool is_comparison(std::string_view w) { return w == "=" || w == "==" || w == "!=" || w == "<" || w == ">" || w == "=~" || compares_numbers(w); }
+  static bool is_number(std::string_view s) {
+    if (!s.empty() && (s[0] == '-' || s[0] == '+')) s.remove_prefix(1);
+    return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+  [[nodiscard]] certainty compared(const shell_word& left, std::string_view sign, const shell_word& right) {
     const auto a = (*settled_)(left), b = (*settled_)(right);
     if (!a || !b || sign == "=~" || sign == "<" || sign == ">") return certainty::open;
     if (sign == "=" || sign == "==" || sign == "!=") {
-      const auto same = patterns_ ? settled_->matches(*a, *b) : std::optional{*a == *b};
+      // What stands in quotes is no pattern.
+      const bool plain = !patterns_ || (right.quoted && !right.bare);
+      if (!plain && right.sealed) return certainty::open;
+      const auto same = plain ? std::optional{*a == *b} : settled_->matches(*a, *b);
       return same ? certainty_of(*same == (sign != "!=")) : certainty::open;
     }
     const auto number = [](const std::string& s) { return shell_sum{s, [](std::string_view) { return nullptr; }}.value(); };
+    if (!patterns_ && ((a->empty() && !left.known()) || (b->empty() && !right.known()))) return certainty::open;
+    if (!patterns_ && !(is_number(*a) && is_number(*b))) {
+      wrong_ = true;
+      return certainty::no;
+    }
     const auto x = number(*a), y = number(*b);
     if (!x || !y) return certainty::open;
     return certainty_of(sign == "-eq" ? *x == *y : sign == "-ne" ? *x != *y : sign == "-lt" ? *x < *y : sign == "-le" ? *x <= *y : sign == "-gt" ? *x > *y : *x >= *y);
   }
 
-  std::span<const shell_word> words_;
+  std::vector<shell_word> words_;
   const shell_settled* settled_;
+  bool lost_{}, wrong_{};
   bool patterns_;  ///< [[ … ]]: what stands right of = is one
   std::size_t at_{};
   int depth_{};

@@ -46,10 +46,12 @@ struct shell_words {
   std::vector<shell_word> array{};
   std::string word{};               ///< that has not ended yet
   bool has_word{};                  ///< also where it is empty: ''
+  bool quoted{}, bare{}, sealed{};  ///< of a shell_word
   int start{1};                     ///< its line
 
   void add(char c) {
     add_none();
+    bare = true;
     word += c;
   }
   /// A word, of which nothing is known to be in it yet.
@@ -60,15 +62,20 @@ struct shell_words {
   /// What stays open: in a string of commands it was open before, and is read no second time.
   void opened() {
     if (!has_word) start = cursor.line;
-    has_word = true;
+    has_word = bare = true;
     word += cursor.opened();
   }
   /// <PATH TO FILE>
   void placeholder(std::size_t length) {
     if (!has_word) start = cursor.line;
-    has_word = true;
+    has_word = bare = true;
     word += shell_cursor::open(cursor.text.substr(cursor.at, length), cursor.line)[0].text;
     cursor.at += length;
+  }
+  /// What stands in quotes since the word was so long.
+  void quote(std::size_t from) {
+    quoted = true;
+    sealed = sealed || word.find_first_of("*?[(", std::min(from, word.size())) != std::string::npos;
   }
   /// A backslash and what it takes the meaning of.
   void escape() {
@@ -80,7 +87,9 @@ struct shell_words {
       ++cursor.line;
       return;
     }
-    add(cursor.text[cursor.at + 1]);
+    add_none();
+    word += cursor.text[cursor.at + 1];
+    quote(word.size() - 1);
     cursor.at += 2;
   }
   /// '…'
@@ -89,18 +98,21 @@ struct shell_words {
     if (end == std::string_view::npos) cursor.stop("a ' is not closed");
     if (!has_word) start = cursor.line;
     has_word = true;
+    const auto from = word.size();
     for (const char c : cursor.text.substr(cursor.at + 1, end - cursor.at - 1)) {
       word += c;
       cursor.line += c == '\n';
     }
+    quote(from);
     cursor.at = end + 1;
   }
   /// "…"
   void twice() {
     const bool alone = !has_word;
     if (!has_word) start = cursor.line;
-    has_word = true;
+    has_word = quoted = true;
     const int opened = cursor.line;
+    const auto from = word.size();
     bool emptied = false;
     ++cursor.at;
     while (true) {
@@ -111,8 +123,8 @@ struct shell_words {
       const char c = cursor.text[cursor.at];
       if (c == '"') {
         ++cursor.at;
-        if (alone && emptied && word.empty()) has_word = false;  // "${NAME[@]}" of an empty list is no word
-        return;
+        if (!alone || !emptied || !word.empty()) return quote(from);
+        return drop_word();  // "${NAME[@]}" of an empty list is no word
       }
       if (c == '\\' && cursor.at + 1 < cursor.text.size()) {
         const char next = cursor.text[cursor.at + 1];
@@ -134,7 +146,7 @@ struct shell_words {
             else if (i > 0)
               end_word();
             if (!has_word) start = value.items[i].line;
-            has_word = true;
+            has_word = quoted = true;
             word += value.items[i].text;
           }
         } else if (!value.items.empty()) {
@@ -178,7 +190,9 @@ struct shell_words {
       said += c;
     }
     ++cursor.at;
+    const auto before = word.size();
     word += known ? said : shell_cursor::open(cursor.text.substr(from, cursor.at - from), cursor.line)[0].text;
+    quote(before);
   }
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
@@ -187,6 +201,7 @@ struct shell_words {
     if (tests()) add_none();
     if (assigns() || tests() || value.whole) {
       add_none();
+      bare = true;
       for (std::size_t i = 0; i < value.items.size(); ++i) word += (i > 0 ? " " : "") + value.items[i].text;
       return;
     }
@@ -206,7 +221,7 @@ struct shell_words {
         if (between) end_word();
         between = false;
         if (!has_word) start = line;
-        has_word = true;
+        has_word = bare = true;
         word += c;
       }
       if (between) end_word();
@@ -215,13 +230,13 @@ struct shell_words {
 
   void drop_word() {
     word.clear();
-    has_word = false;
+    has_word = quoted = bare = sealed = false;
   }
   void end_word() {
     if (!has_word) return;
     auto& to = in_array ? array : words;
     if (to.size() > most_text_values) cursor.stop("a command has more than " + std::to_string(most_text_values) + " words");
-    if (word != "\\") to.push_back({word, start});
+    if (word != "\\") to.push_back({word, start, quoted, bare, sealed});
     drop_word();
   }
 
