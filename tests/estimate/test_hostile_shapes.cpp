@@ -32,6 +32,9 @@ TEST_CASE("what a tower, its images or an encoder lack is said") {
       {R"({"base": "qwen3-vl-2b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
       {R"({"base": "glm-4.1v-9b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
       {R"({"base": "pixtral-12b", "vision": {"newline": true}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "qwen2-vl-2b", "vision": {"newline": true, "image": 448}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "qwen2.5-vl-3b", "vision": {"newline": true, "image": 448}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
+      {R"({"base": "qwen3-vl-2b", "vision": {"newline": true, "image": 448}})", R"({"width": 448, "height": 224})", "model.vision.newline is of towers"},
       {R"({"base": "falcon-mamba-7b", "encoder": {"cross_attention": true}})", "", "cross_attention needs an encoder"},
       {R"({"base": "qwen2.5-0.5b", "encoder": {"cross_attention": true}})", "", "cross_attention needs an encoder"},
   };
