@@ -53,7 +53,6 @@ TEST_CASE("unsloth, by its command, its notebooks' arguments and its files") {
 TEST_CASE("configurations") {
   CHECK(is_for(yaml("actor_rollout_ref:\n  model: {path: Qwen/Qwen2-7B}\ntrainer:\n  n_gpus_per_node: 8\n"), "verl"));
   CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
-  CHECK(is_for(yaml("model: Qwen/Qwen3-4B\nmodel_class: llm\ntrain_dataset: d.yaml\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\ncutoff_len: 2048\n"), "LLaMA-Factory's second trainer (USE_V1)"));
   // allenai/OLMo configs/official-0724, stanford-crfm/levanter config/llama2_7b.yaml, Firefly train_args/sft/lora, fairseq wav2vec: their keys were refused one by one.
   CHECK(is_for(yaml("model: {d_model: 4096}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\ntokenizer: {identifier: x}\ndata: {paths: []}\ndevice_eval_batch_size: 8\nmax_duration: 2ep\n"), "OLMo's trainer"));  // a key of Composer's, too
   CHECK(is_for(yaml("train: {seq_length: 1024, batch_size: 32}\nmodel: {model_path: gpt2}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\nmethod: {name: ppoconfig}\n"), "trlx"));

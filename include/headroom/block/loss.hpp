@@ -5,6 +5,7 @@
 #include <headroom/block/altup.hpp>
 #include <headroom/block/balancing_loss.hpp>
 #include <headroom/block/cross_entropy.hpp>
+#include <headroom/block/loss_beside_own.hpp>
 #include <headroom/block/memory_chunked_loss.hpp>
 #include <headroom/block/preference_loss.hpp>
 #include <headroom/block/span.hpp>
@@ -180,6 +181,7 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
   switch (s.loss_program) {
     case loss_style::chunked: return chunked_loss(p, s, logits, pieces);
     case loss_style::upcast_shifted: return upcast_shifted_loss(p, s, logits);
+    case loss_style::beside_own: return loss_beside_own(p, s, logits, shifted_elements(s));
     case loss_style::upcast_in_loss:
     case loss_style::autocast: return upcast_in_loss(p, s, logits);
     case loss_style::plain:

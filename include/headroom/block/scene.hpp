@@ -93,7 +93,7 @@ struct scene {
   [[nodiscard]] constexpr bool offloads(offload_module m) const { return (offloaded_modules >> static_cast<int>(m) & 1U) != 0; }
   /// Whether the trainer computes the loss from what the model returns, or the model itself.
   [[nodiscard]] constexpr bool loss_outside() const {
-    return loss_program == loss_style::chunked || loss_program == loss_style::whole_or_divided || loss_program == loss_style::chunked_in_loss || loss_program == loss_style::compared;
+    return loss_program == loss_style::chunked || loss_program == loss_style::whole_or_divided || loss_program == loss_style::chunked_in_loss || loss_program == loss_style::compared || loss_program == loss_style::beside_own;
   }
   /// Tokens of the residual stream on this rank.
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }

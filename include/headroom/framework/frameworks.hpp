@@ -8,6 +8,7 @@
 #include <headroom/framework/hf_trainer.hpp>
 #include <headroom/framework/libtorch.hpp>
 #include <headroom/framework/litgpt.hpp>
+#include <headroom/framework/llama_factory.hpp>
 #include <headroom/framework/llm_c.hpp>
 #include <headroom/framework/megatron.hpp>
 #include <headroom/framework/megatron_deepspeed.hpp>
@@ -24,7 +25,7 @@ inline constexpr std::array known{
     hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer_202403, hf_trainer_202410, of_transformers(hf_trainer_202410, 202501), hf_trainer_202503,
     of_transformers(hf_trainer_202508, 202506), of_transformers(hf_trainer_202508, 202507), hf_trainer_202508, hf_trainer_202601, hf_trainer, deepspeed_2023,
     deepspeed_202410, of_transformers(deepspeed_202410, 202501), of_transformers(deepspeed_202508, 202503),
-    of_transformers(deepspeed_202508, 202506), of_transformers(deepspeed_202508, 202507), deepspeed_202508, deepspeed_202601, deepspeed,
+    of_transformers(deepspeed_202508, 202506), of_transformers(deepspeed_202508, 202507), deepspeed_202508, deepspeed_202601, deepspeed, llama_factory_v1,
     litgpt_202310, litgpt_202402, litgpt_202407, litgpt_202410, llm_c, megatron_2023,
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
     megatron_deepspeed_2022, megatron_deepspeed, gpt_neox,

@@ -21,6 +21,7 @@ enum class loss_style : std::uint8_t {
   upcast_in_loss,   ///< loss casts logits to fp32; the caller keeps what the model returned, in its format
   upcast_shifted,   ///< logits.float() in the model, a contiguous shifted copy, then the loss (transformers before 2024-10); models with
                     ///< one projection for q, k and v (GPT-2, Bloom, Falcon, GPT-NeoX, Qwen's first) leave their logits as they are
+  beside_own,       ///< the model is given labels, and computes its own loss, which nobody reads, before the caller's (block/loss_beside_own.hpp)
   autocast,         ///< under autocast: outputs are converted to fp32 for the caller, and loss is computed from fp32
   plain,            ///< cross entropy on the logits as they are
   chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller

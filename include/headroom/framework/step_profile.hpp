@@ -141,6 +141,7 @@ struct process_profile {
 struct loading_profile {
   bool on_host{true};                ///< a full copy of the weights in host memory at load, one for each local rank
   number_format format{};            ///< of that copy; not set(): the parameters' format
+  bool whole_on_gpu{};               ///< each rank has the whole model on its GPU before FSDP2 divides it
   bool into_buffers{};               ///< under Megatron's distributed optimizer parameters are copied into buffers, once all are there
   bool steps_at_once{};              ///< DeepSpeed's optimizer makes its state when it is built, in a step of zeros (until 2024-02-10, 18179807f)
   bool unties_embeddings{};          ///< the head is a matrix of its own even where the model ties it (litgpt)

@@ -37,7 +37,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }  // namespace detail
 
 /// All of them.
-inline constexpr std::array<framework_row, 13> framework_rows{{
+inline constexpr std::array<framework_row, 14> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
@@ -67,6 +67,7 @@ inline constexpr std::array<framework_row, 13> framework_rows{{
     // The table of config_hub grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986).
     {.name = "litgpt", .said = {{{.text = "config_hub", .date = 202404}}}},
     {.name = "fsdp-qlora"},
+    {.name = "llama-factory-v1"},
     {.name = "unsloth"},
     {.name = "llm.c", .read_options = apply_llm_c_options},
     {.name = "libtorch", .over_transformers = true},
@@ -128,8 +129,8 @@ struct framework_choice {
   const padding_program* pads{};  ///< that its version names
   const json_value* options{};    ///< of the framework, where the job states any
   bool undated{};                 ///< its version tells nothing of its date
-
   std::string_view version{};     ///< as it is written
+
   /// Whether samples have lengths of their own that the job, of which `stated` is the section, says nothing of.
   [[nodiscard]] bool leaves_lengths_unsaid(const batch& b, const json_value& stated) const {
     if (pads == nullptr || b.packed || b.lengths != sample_lengths{}) return false;

@@ -6,6 +6,7 @@
 #include <headroom/replay/wrap_trace.hpp>
 
 #include <array>
+#include <deque>
 #include <vector>
 
 namespace headroom {
@@ -52,6 +53,7 @@ class load_trace {
     const auto& s = *job_;
     const auto& j = *s.source;
     if (partitions_) partition_weights(list);
+    auto whole = whole_weights(list);
     const auto outside = trained_modules(j, -1);
     std::size_t first = 0;
     bool in_layers = false;
@@ -63,10 +65,24 @@ class load_trace {
       }
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       load_weight(detail::joined(w, s), outside);
+      for (std::int64_t i = 0; i < w.copies() && !whole.empty(); ++i) {
+        memory_.free(whole.front());
+        whole.pop_front();
+      }
     }
     if (adapts_tied_head(s)) load_adapters(detail::tied_head(s), 1);
     if (vectors_) load_vectors();
     load_the_rest(resident);
+  }
+
+  /// The whole model where it is on each GPU before it is divided, tensor by tensor.
+  std::deque<handle> whole_weights(const inventory& list) {
+    std::deque<handle> made;
+    const auto& s = *job_;
+    if (!s.source->framework.loading.whole_on_gpu || s.shards.parameters <= 1) return made;
+    for (const auto& w : list)
+      for (std::int64_t i = 0; i < w.copies(); ++i) made.push_back(memory_.make(bytes{checked::mul(w.elements(), s.precision.parameters.width())}, row::gathered_parameters));
+    return made;
   }
 
   /// All copies of a weight, and its adapters.

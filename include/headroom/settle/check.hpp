@@ -70,8 +70,10 @@ constexpr objection check_gpus(const job& j, const No& no) {
 template <class No>
 constexpr objection check_offered(const job& j, const No& no) {
   const auto& offered = j.framework.sharding;
+  if (j.framework.loading.whole_on_gpu && j.sharding.kind == sharding_kind::fsdp2 && (j.adapter.active() || !j.trainable.all() || !j.model.tied))
+    return no("headroom: LLaMA-Factory's second trainer is modelled under FSDP2 for models with a tied head that train whole, whose units are those of their layers and a root; framework", j.framework.label);
   if (!offered.no_others || j.sharding.kind == sharding_kind::none || offered.offers(j.sharding.kind)) return {};
-  return no("headroom: this framework's own program does not shard so; sharding.kind must be ddp or fsdp2 with torchtitan, fsdp1 or fsdp2 with torchtune before 2024-09 and fsdp2 since, "
+  return no("headroom: this framework's own program does not shard so; sharding.kind must be ddp or fsdp2 with torchtitan and llama-factory-v1, fsdp1 or fsdp2 with torchtune before 2024-09 and fsdp2 since, "
             "ddp or fsdp1 with litgpt and fsdp-qlora, or none; framework", j.framework.label);
 }
 

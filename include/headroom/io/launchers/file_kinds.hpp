@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
 #include <headroom/io/launchers/import_gpt_neox.hpp>
+#include <headroom/io/launchers/import_llama_factory_v1.hpp>
 #include <headroom/io/launchers/import_nanotron.hpp>
 #include <headroom/io/launchers/import_nemo.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
@@ -29,6 +30,7 @@ inline file_kind kind_of(const json_value& root) {
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
   if (is_axolotl(root)) return file_kind::trainer;
+  if (detail::is_llama_factory_v1(root)) return file_kind::llama_factory_v1;
   if (detail::is_nanotron(root)) return file_kind::nanotron;
   if (detail::is_gpt_neox(root)) return file_kind::gpt_neox;
   if (detail::is_torchtune(root)) return file_kind::torchtune;
@@ -164,7 +166,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 19> file_kinds{{
+inline constexpr std::array<import_format, 20> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -180,6 +182,7 @@ inline constexpr std::array<import_format, 19> file_kinds{{
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
+    {"llama-factory-v1", file_kind::llama_factory_v1, [](draft& d, const document& from, const import_settings&) { import_llama_factory_v1(d, from); }},
     {"ray-environment", file_kind::ray_environment, [](draft& d, const document& from, const import_settings&) { detail::import_ray_environment(d, from); }},
     {"launch", file_kind::launch, nullptr},
     {"kubernetes", file_kind::kubernetes, nullptr},

@@ -58,9 +58,6 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "unsloth", .words = "unsloth|unsloth.|unsloth_cli", .arguments = "full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
      .keys = "training&lora&logging|training&lora&data|training&lora|full_finetuning|use_gradient_checkpointing|fast_inference|load_in_16bit|model_name&max_seq_length&load_in_4bit",
      .instead = "its script unsloth-cli.py is; or write a job file with framework unsloth, which is modelled for LoRA on Llama, Mistral, Qwen2 and Qwen3 on one GPU; the same training without it is a job of hf-trainer"},
-    // hiyouga/LLaMA-Factory ff6d4d12: src/llamafactory/v1/config/*.py, started by USE_V1=1 (src/llamafactory/cli.py).
-    {.name = "LLaMA-Factory's second trainer (USE_V1)", .keys = "model_class&train_dataset|dist_config&micro_batch_size|batching_strategy&micro_batch_size",
-     .instead = "its loop, FSDP2 units and checkpoints are its own, of which no profile is known here; the same training as a file of its first trainer (model_name_or_path, finetuning_type) is read"},
     // Scripts of model families' own repositories, some under names that other programs' have, too (QwenLM/Qwen-VL aa00ed04 finetune.py, QwenLM/Qwen3-VL
     // 96588727 qwen-vl-finetune/qwenvl/train, OpenBMB/MiniCPM-V 0dbb566d finetune/finetune.py, NVlabs/VILA b760c34b llava/train, THUDM/ChatGLM2-6B
     // cb8e8b43 ptuning/main.py), and artidoro/qlora 7f4e95a6 qlora.py.
