@@ -66,7 +66,7 @@ class run_ahead {
  private:
   detail::layers_ahead by_;
   tensor_memory* memory_;
-  double ahead_{1};
+  double ahead_{1};  ///< layers by which the host is ahead
   std::deque<std::size_t> events_;  // behind each layer that the GPU may not have run
 };
 
