@@ -74,9 +74,10 @@ TEST_CASE("[ is a command, whose words are what is left of them; in [[ quotes ma
       {"[[ $C == ?ora ]]", '2'},     {"[[ $C == l*a ]]", '2'},         {"[[ $C == l*b ]]", '3'},
       {"[[ \"$G\" == \"lo?a\" ]]", '2'},   {"[[ ! ( $C == x || $A == full ) ]]", '3'}, {"[ ! \"$A\" -o a ]", '3'},  {"[ ! \"$B\" -a a ]", '2'},
       {"[ \\( a = a \\) -a b ]", '2'},   {"[ ! a = b ]", '2'},          {"[ a -a \"\" ]", '3'}};
-  for (const auto& [test, said] : all) {
-    CAPTURE(std::string(test));
-    CHECK(runs("A=full; B=; C=lora; D=4; G='lo?a'\nif " + std::string(test) + "; then run 2; else run 3; fi") == std::string(1, said) + "\n");
+  for (const auto& one : all) {
+    const std::string test{one.first};
+    CAPTURE(test);
+    CHECK(runs("A=full; B=; C=lora; D=4; G='lo?a'\nif " + test + "; then run 2; else run 3; fi") == std::string(1, one.second) + "\n");
   }
   // Of these the script alone does not say.
   for (const auto* test : {"[[ $C == \"l*\"* ]]", "[[ $C == lo\\* ]]", "[[ $A -eq 0 ]]", "[ $U -eq 0 ]", "[ $U -gt 0 ]", "[ \"$U\" -lt 4 ]", "[ $A -a $U -eq 0 ]", "[[ $C == [lf]* ]]", "[ -f $A ]", "[[ $C =~ l.* ]]", "[ $A \\< $C ]", "[ $(x) = $(y) ]"}) {
