@@ -2,7 +2,7 @@
 #include "review.hpp"
 
 #include <headroom/io/admission.hpp>
-#include <headroom/io/launchers/kubernetes_workload.hpp>
+#include <headroom/io/launchers/cluster/kubernetes_workload.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 
 namespace kubernetes {

@@ -4,16 +4,16 @@
 #include "readers.hpp"
 
 #include <headroom/io/job_schema.hpp>
-#include <headroom/io/launchers/accelerate_keys.hpp>
-#include <headroom/io/launchers/axolotl_keys.hpp>
-#include <headroom/io/launchers/litgpt_keys.hpp>
-#include <headroom/io/launchers/llama_factory_keys.hpp>
-#include <headroom/io/launchers/megatron_keys.hpp>
-#include <headroom/io/launchers/swift_keys.hpp>
-#include <headroom/io/launchers/torchtitan_keys.hpp>
-#include <headroom/io/launchers/nanotron_keys.hpp>
-#include <headroom/io/launchers/torchtune_keys.hpp>
-#include <headroom/io/launchers/transformers_keys.hpp>
+#include <headroom/io/launchers/accelerate/keys.hpp>
+#include <headroom/io/launchers/axolotl/keys.hpp>
+#include <headroom/io/launchers/litgpt/keys.hpp>
+#include <headroom/io/launchers/llama_factory/keys.hpp>
+#include <headroom/io/launchers/megatron/keys.hpp>
+#include <headroom/io/launchers/nanotron/keys.hpp>
+#include <headroom/io/launchers/swift/keys.hpp>
+#include <headroom/io/launchers/torchtitan/keys.hpp>
+#include <headroom/io/launchers/torchtune/keys.hpp>
+#include <headroom/io/launchers/trainer/transformers_keys.hpp>
 #include <headroom/io/options/deepspeed_keys.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Megatron-LM's pretrain_vlm.py from the files of its functional tests to their numbers (tests/functional_tests/test_cases/multimodal-llava/*/model_config.yaml,
 // golden_values_*.json at ad2ab2ca12 of 2026-01-15 and 2795ebde97 of 2025-07-05), and what its arguments mean.
-#include <headroom/io/launchers/export_megatron.hpp>
+#include <headroom/io/launchers/megatron/export.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/replay.hpp>
 

@@ -5,8 +5,8 @@
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/launchers/import_inputs.hpp>
 #include <headroom/io/launchers/named_values.hpp>
-#include <headroom/io/launchers/swift_zero.hpp>
-#include <headroom/io/launchers/trainer_optimizers.hpp>
+#include <headroom/io/launchers/swift/zero.hpp>
+#include <headroom/io/launchers/trainer/optimizers.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,15 +2,15 @@
 // A job in the files of other programs. What is written reads back as the same job, or is refused in a sentence.
 #pragma once
 
-#include <headroom/io/launchers/export_accelerate.hpp>
-#include <headroom/io/launchers/export_axolotl.hpp>
-#include <headroom/io/launchers/export_deepspeed.hpp>
+#include <headroom/io/launchers/accelerate/export.hpp>
+#include <headroom/io/launchers/axolotl/export.hpp>
+#include <headroom/io/launchers/deepspeed/export.hpp>
 #include <headroom/io/launchers/export_launch.hpp>
-#include <headroom/io/launchers/export_llama_factory.hpp>
-#include <headroom/io/launchers/export_megatron.hpp>
-#include <headroom/io/launchers/export_torchtitan.hpp>
-#include <headroom/io/launchers/export_trainer.hpp>
-#include <headroom/io/launchers/export_trl.hpp>
+#include <headroom/io/launchers/llama_factory/export.hpp>
+#include <headroom/io/launchers/megatron/export.hpp>
+#include <headroom/io/launchers/torchtitan/export.hpp>
+#include <headroom/io/launchers/trainer/export.hpp>
+#include <headroom/io/launchers/trl/export.hpp>
 
 namespace headroom::io {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_inputs.hpp>
-#include <headroom/io/launchers/settle_draft.hpp>
+#include <headroom/io/launchers/settle/draft.hpp>
 
 #include <span>
 

@@ -8,7 +8,7 @@
 namespace headroom::io {
 
 /// Code of a method as of a release (100 × major + minor), until the row above it: `code` unset is not modelled. Why each is another: recipe/method_loss.hpp
-/// and io/launchers/trl_method.hpp, trl_generation.hpp, trl_ppo.hpp.
+/// and io/launchers/trl/method.hpp, trl/generation.hpp, trl/ppo.hpp.
 struct dated_code {
   objective_kind kind{};
   std::int32_t since{};

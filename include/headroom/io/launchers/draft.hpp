@@ -85,11 +85,11 @@ class draft {
   std::optional<said> tf32;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
-  /// The program that loads its model by transformers' AutoModelForCausalLM (io/launchers/settle_text_class.hpp).
+  /// The program that loads its model by transformers' AutoModelForCausalLM (io/launchers/settle/text_class.hpp).
   std::optional<said> causal;
   /// Kernels that an NPU alone has, which other GPUs go without.
   std::optional<said> npu_kernels;
-  /// Liger's kernels of the layers, between bars, and the key that asks for them (io/launchers/settle_liger.hpp).
+  /// Liger's kernels of the layers, between bars, and the key that asks for them (io/launchers/settle/liger.hpp).
   std::optional<said> liger;
   std::string liger_key;
   /// The program takes the loss of each token itself, whatever kernel the model has for it.
@@ -113,14 +113,14 @@ class draft {
   std::optional<said> stored_quantised, stored;
   /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
   json_value model_drops{};
-  /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle_lengths.hpp).
+  /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle/lengths.hpp).
   std::string keeps_lengths;
   /// How many texts an example has, or images a sample, which the data alone say; an engine's server that takes turns with an environment; USE_MCORE_GDN=0.
   std::optional<said> awaits_texts, awaits_images, server_turns, whole_delta;
   /// Layers with an adapter that no file says, and how a file would.
   std::optional<said> awaits_targets;
   json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words
-  /// PEFT looks for these layers in every module of the model, a tower's too: the key that names them (io/launchers/settle_adapters.hpp).
+  /// PEFT looks for these layers in every module of the model, a tower's too: the key that names them (io/launchers/settle/adapters.hpp).
   std::optional<said> names_everywhere;
   /// A vocabulary that a tokenizer decides, of which nothing is known.
   std::optional<said> awaits_vocabulary;
@@ -141,7 +141,7 @@ class draft {
   /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
   std::optional<said> takes_all_gpus;
 
-  /// The Megatron-LM that a script puts into PYTHONPATH, as a version (io/launchers/import_pai_megatron.hpp).
+  /// The Megatron-LM that a script puts into PYTHONPATH, as a version (io/launchers/megatron/import_pai.hpp).
   std::optional<said> megatron_backend;
 
   /// A number of nodes or GPUs that a file leaves to its environment.
@@ -211,7 +211,7 @@ class draft {
 
   bool operator==(const draft&) const = default;
 
-  /// Turns facts into keys, reads the whole, and refuses what is missing (io/launchers/settle_draft.hpp). Opens no file.
+  /// Turns facts into keys, reads the whole, and refuses what is missing (io/launchers/settle/draft.hpp). Opens no file.
   headroom::job settled();
 
   /// The places of the keys that a sentence names, the first before it.

@@ -72,7 +72,7 @@ struct evaluated_examples {
   bool operator==(const evaluated_examples&) const = default;
 };
 
-/// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan_stages.hpp).
+/// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan/stages.hpp).
 struct stage_rule {
   bool looped{}, listed{};
   std::int64_t first{1}, last{1};  ///< layers that the embedding, norm and head count as

@@ -2,7 +2,7 @@
 // Objects as other programs write them: YAML, TOML, command lines.
 #pragma once
 
-#include <headroom/io/launchers/settle_draft.hpp>
+#include <headroom/io/launchers/settle/draft.hpp>
 
 namespace headroom::io {
 

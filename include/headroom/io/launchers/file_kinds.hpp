@@ -2,19 +2,19 @@
 // What can be read: a file is recognised by what stands in it, and goes to the reader of its kind.
 #pragma once
 
-#include <headroom/io/launchers/hosted_files.hpp>
-#include <headroom/io/launchers/ray_launch.hpp>
-#include <headroom/io/launchers/safetensors_index.hpp>
-#include <headroom/io/launchers/import_accelerate.hpp>
+#include <headroom/io/launchers/accelerate/import.hpp>
+#include <headroom/io/launchers/cluster/hosted_files.hpp>
+#include <headroom/io/launchers/cluster/ray_launch.hpp>
+#include <headroom/io/launchers/gpt_neox/import.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
-#include <headroom/io/launchers/import_gpt_neox.hpp>
-#include <headroom/io/launchers/import_llama_factory_v1.hpp>
-#include <headroom/io/launchers/import_nanotron.hpp>
-#include <headroom/io/launchers/import_nemo.hpp>
-#include <headroom/io/launchers/megatron_yaml.hpp>
-#include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/import_text.hpp>
-#include <headroom/io/launchers/verl_document.hpp>
+#include <headroom/io/launchers/llama_factory/import_v1.hpp>
+#include <headroom/io/launchers/megatron/yaml.hpp>
+#include <headroom/io/launchers/nanotron/import.hpp>
+#include <headroom/io/launchers/nemo/import.hpp>
+#include <headroom/io/launchers/safetensors_index.hpp>
+#include <headroom/io/launchers/stored_model.hpp>
+#include <headroom/io/launchers/verl/document.hpp>
 
 namespace headroom::io {
 

@@ -5,7 +5,7 @@
 
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
-#include <headroom/io/launchers/trainer_adapters.hpp>
+#include <headroom/io/launchers/trainer/adapters.hpp>
 
 namespace headroom::io {
 

@@ -1,15 +1,15 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A launch: srun, torchrun, DeepSpeed's and Accelerate's launchers, the environment. What a program's own arguments say goes to the reader of
-// that program (io/launchers/training_programs.hpp says which is which).
+// that program (io/launchers/programs/training_programs.hpp says which is which).
 #pragma once
 
-#include <headroom/io/launchers/accelerate_launch.hpp>
-#include <headroom/io/launchers/import_accelerate.hpp>
+#include <headroom/io/launchers/accelerate/import.hpp>
+#include <headroom/io/launchers/accelerate/launch.hpp>
+#include <headroom/io/launchers/cluster/mpi.hpp>
+#include <headroom/io/launchers/cluster/ray_launch.hpp>
+#include <headroom/io/launchers/cluster/slurm.hpp>
 #include <headroom/io/launchers/launch_start.hpp>
-#include <headroom/io/launchers/mpi.hpp>
-#include <headroom/io/launchers/ray_launch.hpp>
-#include <headroom/io/launchers/slurm.hpp>
-#include <headroom/io/launchers/started_program.hpp>
+#include <headroom/io/launchers/programs/started_program.hpp>
 
 namespace headroom::io {
 

@@ -2,10 +2,10 @@
 // What starts a training in a command: a launcher, a program's own command, or a script.
 #pragma once
 
-#include <headroom/io/launchers/axolotl_parts.hpp>
-#include <headroom/io/launchers/recipe_launch.hpp>
-#include <headroom/io/launchers/training_programs.hpp>
-#include <headroom/io/launchers/trl_launch.hpp>
+#include <headroom/io/launchers/axolotl/parts.hpp>
+#include <headroom/io/launchers/programs/recipe_launch.hpp>
+#include <headroom/io/launchers/programs/training_programs.hpp>
+#include <headroom/io/launchers/trl/launch.hpp>
 
 namespace headroom::io::detail {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
-#include <headroom/io/launchers/training_program.hpp>
+#include <headroom/io/launchers/programs/training_program.hpp>
 
 namespace headroom::io::detail {
 

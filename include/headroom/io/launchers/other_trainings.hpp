@@ -2,7 +2,7 @@
 // Training that is known by its script's name, and is no job of this version: what it is, in a sentence.
 #pragma once
 
-#include <headroom/io/launchers/training_program.hpp>
+#include <headroom/io/launchers/programs/training_program.hpp>
 
 #include <string>
 #include <vector>

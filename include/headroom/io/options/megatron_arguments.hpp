@@ -64,7 +64,7 @@ inline constexpr auto megatron_neutral = std::to_array<std::string_view>({
 });
 
 /// Arguments that a job file may state because its run was started with them, and of which its other keys say what they do. A launch that has
-/// them is looked at more closely (io/launchers/megatron_rules.hpp).
+/// them is looked at more closely (io/launchers/megatron/rules.hpp).
 inline constexpr auto megatron_stated = std::to_array<std::string_view>({
     "bert-no-binary-head", "decoder-num-layers", "decoder-seq-length", "encoder-num-layers", "encoder-seq-length", "hybrid-layer-pattern", "hybrid-override-pattern", "is-hybrid-model",
     "training-script", "vocab-extra-ids", "dataloader-seq-length", "disable-vision-class-token", "use-packed-sequence",

@@ -1,0 +1,238 @@
+// Distributed under the Boost Software License, Version 1.0.
+// GPT-NeoX: the YAML that deepy.py takes, in one file or several (EleutherAI/gpt-neox megatron/neox_arguments/arguments.py NeoXArgs.from_ymls,
+// calculate_derived at ea7aefd8).
+#pragma once
+
+#include <headroom/io/launchers/gpt_neox/keys.hpp>
+#include <headroom/io/launchers/judged_keys.hpp>
+#include <headroom/io/launchers/megatron/import_deepspeed.hpp>
+#include <headroom/io/launchers/nested_values.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// Layers of each stage where GPT-NeoX counts what is named a transformer: its layers, and the functions before and after them, of which each counts as one
+/// (deepspeed runtime/pipe/module.py _partition_layers with "type:transformer|mlp"; runtime/utils.py partition_balanced fills stage after stage).
+inline std::vector<std::int64_t> gpt_neox_stages(std::int64_t layers, std::int64_t stages) {
+  const auto all = layers + 2, most = (all + stages - 1) / stages;
+  std::vector<std::int64_t> each;
+  for (std::int64_t first = 0; first < all; first += most) {
+    const auto last = std::min(all, first + most);
+    each.push_back(last - first - (first == 0 ? 1 : 0) - (last == all ? 1 : 0));
+  }
+  return each;
+}
+
+class gpt_neox_config {
+ public:
+  gpt_neox_config(draft& d, const document& from) : d_(&d), k_(from) {}
+
+  void import() {
+    d_->framework_is("gpt-neox", k_.source());
+    model();
+    parallelism();
+    batch();
+    optimizer();
+    kernels();
+  }
+
+ private:
+  [[nodiscard]] std::int64_t needed(const std::string& key) const {
+    if (k_.find(key) == nullptr) fail("headroom: " + k_.source() + ": " + key + " is required by GPT-NeoX, in this file or in another one that is given with it");
+    return k_.number(key, 0);
+  }
+  void unmodelled(const std::string& key, std::string_view why) const {
+    const auto* v = k_.find(key);
+    d_->unmodelled_key(key, v == nullptr ? json_value{} : *v, k_.place(key), why);
+  }
+
+  void model() {
+    const auto layers = needed("num_layers"), hidden = needed("hidden_size"), heads = needed("num_attention_heads");
+    if (hidden % heads != 0) fail("headroom: " + k_.place("hidden_size") + ": hidden_size must be a multiple of num_attention_heads, " + std::to_string(heads));
+    const auto position = k_.word("pos_emb", "learned");
+    if (position != "rotary" && position != "learned" && position != "none") unmodelled("pos_emb", "read are rotary, learned and none");
+    json_value m = {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"kv_heads", heads}, {"head_dim", hidden / heads}, {"ffn", ffn(hidden)}, {"mlp", "plain"}, {"activation", "gelu"}, {"norm", "layernorm"},
+                    {"norm_bias", true}, {"attention_bias", true}, {"output_bias", true}, {"mlp_bias", true}, {"position", position == "rotary" ? "rope" : position}, {"tied", !k_.on("no_weight_tying")},
+                    {"parallel_block", k_.on("gpt_j_residual")}, {"vocab_multiple", k_.number("make_vocab_size_divisible_by", 128)}};
+    const auto share = k_.share("rotary_pct", 1.0);
+    if (position == "rotary" && share < 1.0) m["rotary_fraction"] = std::round(share * 100.0) / 100.0;
+    if (const auto n = k_.number("max_position_embeddings", 0, 0); n > 0) m["max_positions"] = n;
+    vocabulary(m);
+    for (const auto& [key, value] : m.items()) d_->say({"model", key}, value, k_.place(key == "layers" ? "num_layers" : key == "vocab" ? "tokenizer_type" : "hidden_size"));
+  }
+  /// ParallelMLP: rounded up to twice a multiple behind the first matrix, to once in front of the second, which has to be the same.
+  [[nodiscard]] std::int64_t ffn(std::int64_t hidden) const {
+    auto width = k_.number("intermediate_size", checked::mul(4, hidden));
+    if (const auto* v = k_.find("expansion_factor")) width = static_cast<std::int64_t>(number_at(*v, "expansion_factor", 0.0, 1e6) * static_cast<double>(hidden));
+    const auto multiple = k_.number("mlp_multiple_of", 1);
+    if (width % checked::mul(2, multiple) != 0) fail("headroom: " + k_.place("mlp_multiple_of") + ": the MLP's width, " + std::to_string(width) + ", must be a multiple of twice mlp_multiple_of, or its two matrices do not fit together");
+    return width;
+  }
+  /// EleutherAI's tokenizer of GPT-NeoX-20B and Pythia has 50,277 tokens (arXiv 2204.06745, section 2.1.4, and the models' padded rows, 50,304 = 393 x 128,
+  /// 50,432 = 197 x 256 and 50,688 = 99 x 512).
+  void vocabulary(json_value& m) const {
+    const auto tokenizer = k_.word("tokenizer_type", "GPT2BPETokenizer");
+    if (tokenizer == "GPT2BPETokenizer") {
+      m["vocab"] = 50'257;
+    } else if (k_.word("vocab_file").ends_with("20B_tokenizer.json")) {
+      m["vocab"] = 50'277;
+      d_->notes.push_back(k_.place("vocab_file") + ": the vocabulary is taken to be that of GPT-NeoX-20B's tokenizer, of 50277 tokens (--set model.vocab=N)");
+    } else {
+      d_->awaits_vocabulary = draft::said{"tokenizer_type " + in_quotes(tokenizer) + " decides how large the vocabulary is", k_.place("tokenizer_type")};
+    }
+  }
+
+  void parallelism() {
+    const auto stages = k_.number("pipe_parallel_size", 0, 0), tensor = k_.number("model_parallel_size", 1, 0);
+    if (stages == 0) unmodelled("pipe_parallel_size", "0, its default, trains without DeepSpeed's pipeline; 1 is a pipeline of one stage");
+    d_->say({"parallel", "tensor"}, std::max<std::int64_t>(1, tensor), k_.place("model_parallel_size"));
+    d_->say({"parallel", "pipeline"}, std::max<std::int64_t>(1, stages), k_.place("pipe_parallel_size"));
+    if (stages > 1) {
+      if (k_.word("pipe_partition_method", "type:transformer|mlp") != "type:transformer|mlp") unmodelled("pipe_partition_method", "read is type:transformer|mlp");
+      const auto each = gpt_neox_stages(needed("num_layers"), stages);
+      if (static_cast<std::int64_t>(each.size()) != stages || each.front() < 1 || each.back() < 1) fail("headroom: " + k_.place("pipe_parallel_size") + ": so few layers leave a stage without any: fewer stages are modelled");
+      d_->say({"parallel", "stage_layers"}, each, k_.place("pipe_parallel_size"));
+    }
+    if (const auto n = k_.number("num_nodes", -1, -1); n > 0) d_->say({"hardware", "nodes"}, n, k_.place("num_nodes"));
+    if (const auto n = k_.number("num_gpus", -1, -1); n > 0) d_->say({"hardware", "gpus_per_node"}, n, k_.place("num_gpus"));
+    if (const auto n = k_.number("global_num_gpus", 0, 0); n > 0) d_->know(d_->gpus, "GPUs", n, k_.place("global_num_gpus"));
+    if (k_.find("include") != nullptr) unmodelled("include", "--set hardware.nodes=N and hardware.gpus_per_node=N say what it says");
+    if (k_.find("hostfile") != nullptr && !d_->has({"hardware", "nodes"})) d_->open_nodes = draft::said{"hostfile lists the nodes", k_.place("hostfile")};
+    else if (!d_->has({"hardware", "gpus_per_node"}) && !d_->gpus) d_->takes_all_gpus = draft::said{"deepy.py", k_.source()};
+  }
+
+  void batch() {
+    d_->say({"batch", "sequence"}, needed("seq_length"), k_.place("seq_length"));
+    d_->say({"batch", "micro"}, needed("train_micro_batch_size_per_gpu"), k_.place("train_micro_batch_size_per_gpu"));
+    if (const auto all = k_.number("train_batch_size", 0, 0); all > 0) d_->know(d_->global_batch, "train_batch_size", all, k_.place("train_batch_size"));
+    else d_->say({"batch", "accumulation"}, k_.number("gradient_accumulation_steps", 1), k_.place("gradient_accumulation_steps"));
+    const auto hidden = k_.share("hidden_dropout", 0.0);
+    d_->replace("dropout", {{"hidden", hidden}, {"attention", k_.share("attention_dropout", 0.0)}, {"embedding", hidden}}, k_.place("hidden_dropout"));
+    const bool checkpoints = k_.on("checkpoint_activations");
+    d_->replace("recompute", checkpoints ? "full" : "none", k_.place("checkpoint_activations"));
+    if (checkpoints && k_.on("partition_activations")) d_->say({"framework", "options", "partition_activations"}, true, k_.place("partition_activations"));
+  }
+
+  /// Adam is apex's or DeepSpeed's fused one (megatron/training.py get_optimizer).
+  void optimizer() {
+    if (const auto name = k_.word("optimizer.type", "Adam"); name != "Adam" && name != "adam") unmodelled("optimizer.type", "read is Adam");
+    d_->replace("optimizer", {{"name", "adamw"}, {"implementation", "fused"}}, k_.place("optimizer"));
+    const auto stage = zero();
+    const bool half = k_.on("fp16.enabled"), brain = k_.on("bf16.enabled");
+    const auto said = k_.word("precision", half ? "fp16" : brain ? "bfloat16" : "fp32");
+    if (said != "fp16" && said != "bfloat16") unmodelled("precision", "read are fp16 and bfloat16");
+    if ((half && said != "fp16") || (brain && said != "bfloat16")) fail("headroom: " + k_.place("precision") + ": precision " + in_quotes(said) + " and the section of another format contradict each other");
+    const auto wide = k_.word("data_types.grad_accum_dtype");
+    if (!wide.empty() && wide != "fp32" && wide != (said == "fp16" ? "fp16" : "bf16")) unmodelled("data_types.grad_accum_dtype", "");
+    if (said == "fp16" && wide == "fp32") unmodelled("data_types.grad_accum_dtype", "beside fp16");
+    // deepspeed runtime/engine.py get_data_types, _do_optimizer_sanity_check, v0.8.0 to v0.9.5: as for Megatron-DeepSpeed.
+    const bool sums = said == "bfloat16" && (wide == "fp32" || stage == 0);
+    d_->replace("precision", fork_precision(said == "fp16" ? "fp16" : "bf16", sums ? "fp32" : said == "fp16" ? "fp16" : "bf16"), k_.place("precision"));
+    if (said == "bfloat16" && stage == 0) d_->say({"sharding", "stage"}, 1, k_.place("precision"));  // BF16_Optimizer's own
+  }
+  std::int64_t zero() const {
+    const auto* section = k_.find("zero_optimization");
+    const auto place = k_.place("zero_optimization");
+    json_value s = {{"kind", "zero"}, {"stage", 0}};
+    if (section != nullptr) {
+      if (!section->is_object()) wrong_value("zero_optimization", "an object", *section);
+      for (const auto& [key, value] : section->items()) {
+        if (key == "stage") s["stage"] = whole_at(value, "zero_optimization.stage", 0, 3);
+        else if (key == "reduce_bucket_size") s[key] = whole_at(value.is_number_float() ? json_value(static_cast<std::int64_t>(value.get<double>())) : value, "zero_optimization.reduce_bucket_size", 1, std::int64_t{1} << 40);
+        else if (key == "contiguous_gradients") s[key] = truth(value, "zero_optimization.contiguous_gradients");
+        else if (const auto rule = rule_of(gpt_neox_zero_passed, key, value); rule == key_rule::refused || ((key == "offload_optimizer" || key == "offload_param") && value.is_object() && value.value("device", json_value("none")) != "none"))
+          d_->unmodelled_key("zero_optimization." + key, value, place);
+        else if (rule == key_rule::unknown && key != "offload_optimizer" && key != "offload_param") d_->unknown_key("zero_optimization." + key, place);
+      }
+    }
+    if (s["stage"] > 1) d_->unmodelled_key("zero_optimization.stage", s["stage"], place, "DeepSpeed's pipeline goes with stages 0 and 1");
+    d_->replace("sharding", s, place);
+    return s["stage"].get<std::int64_t>();
+  }
+
+  /// attention_config lists [[kinds], repeats], of which all have to be alike; a fused kernel is used where its sizes allow it
+  /// (megatron/model/fused_softmax.py is_kernel_available).
+  void kernels() {
+    bool flash = false, global = false;
+    const auto* config = k_.find("attention_config");
+    if (config != nullptr && config->is_array())
+      for (const auto& part : *config)
+        for (const auto& kind : part.is_array() && !part.empty() && part[0].is_array() ? part[0] : json_value::array({part})) {
+          flash = flash || kind == "flash";
+          global = global || kind == "global";
+          if (kind != "flash" && kind != "global") unmodelled("attention_config", "read are global and flash");
+        }
+    if (flash && global) unmodelled("attention_config", "of several kinds");
+    d_->replace("attention", flash ? "flash" : "eager", k_.place("attention_config"));
+    const auto tokens = needed("seq_length"), rows = checked::mul(needed("train_micro_batch_size_per_gpu"), needed("num_attention_heads")) / std::max<std::int64_t>(1, k_.number("model_parallel_size", 1, 0));
+    if (k_.on("scaled_upper_triang_masked_softmax_fusion") && !flash && tokens > 16 && tokens <= 2048 && tokens % 4 == 0 && rows % 4 == 0)
+      d_->say({"framework", "options", "scaled_upper_triang_masked_softmax_fusion"}, true, k_.place("scaled_upper_triang_masked_softmax_fusion"));
+    if (k_.on("bias_gelu_fusion")) d_->say({"framework", "options", "bias_gelu_fusion"}, true, k_.place("bias_gelu_fusion"));
+  }
+
+  draft* d_;
+  nested_values k_;
+};
+
+/// Both - and _ stand between the words of a key.
+inline document with_underscores(const document& from) {
+  document r{.source = from.source, .root = json_value::object(), .lines = {}};
+  for (const auto& [key, value] : from.root.items()) {
+    auto name = key;
+    std::replace(name.begin(), name.end(), '-', '_');
+    r.root[name] = value;
+  }
+  for (const auto& [path, line] : from.lines) {
+    auto name = path.substr(0, path.find('.'));
+    std::replace(name.begin(), name.end(), '-', '_');
+    r.lines[name + (path.find('.') == std::string::npos ? "" : path.substr(path.find('.')))] = line;
+  }
+  return r;
+}
+
+/// Whether an object is a configuration of GPT-NeoX's, or a part of one.
+inline bool is_gpt_neox(const json_value& root) {
+  if (!root.is_object()) return false;
+  const auto has = [&](std::string key) {
+    if (root.contains(key)) return true;
+    std::replace(key.begin(), key.end(), '_', '-');
+    return root.contains(key);
+  };
+  for (const auto* key : {"pipe_parallel_size", "model_parallel_size", "pos_emb", "attention_config", "no_weight_tying", "train_data_paths", "deepspeed_slurm", "deepspeed_mpi", "gpt_j_residual", "text_gen_type"})
+    if (has(key)) return true;
+  const auto both = [&](const char* a, const char* b) { return has(a) && has(b); };
+  return both("vocab_file", "data_path") || both("vocab_file", "tokenizer_type") || both("hostfile", "launcher") || both("tokenizer_type", "data_path") || both("train_iters", "train_micro_batch_size_per_gpu");
+}
+
+}  // namespace detail
+
+/// Keeps a file until all are known: deepy.py joins those that it is given.
+/// Errors: job_error for a key of which two files say different things.
+inline void keep_gpt_neox(draft& d, const document& from) {
+  const auto own = detail::with_underscores(from);
+  if (!d.gpt_neox) {
+    d.gpt_neox = own;
+    return;
+  }
+  auto& whole = *d.gpt_neox;
+  for (const auto& [key, value] : own.root.items()) {
+    if (whole.root.contains(key) && whole.root[key] != value) fail("headroom: " + own.place(key) + ": " + key + " is another value in another file (" + whole.place(key) + ")");
+    whole.root[key] = value;
+  }
+}
+
+/// What the files say together.
+inline void read_gpt_neox(draft& d) {
+  if (!d.gpt_neox) return;
+  const auto from = *std::exchange(d.gpt_neox, std::nullopt);
+  with_places(from, [&] {
+    auto judged = from;
+    for (const auto* key : {"zero_optimization", "optimizer", "fp16", "bf16", "data_types"})
+      if (judged.root.contains(key) && judged.root[key].is_null()) judged.root.erase(key);
+    detail::judge_keys(d, from, judged.root, "", detail::key_lists{detail::gpt_neox_read, detail::gpt_neox_passed});
+    detail::gpt_neox_config{d, judged}.import();
+  });
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,191 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-DeepSpeed: Megatron-LM's arguments with those of its forks over DeepSpeed (bigscience-workshop/Megatron-DeepSpeed 8387ae17,
+// deepspeedai/Megatron-DeepSpeed 4efb479d: megatron/arguments.py), and DeepSpeed's configuration beside them.
+#pragma once
+
+#include <headroom/io/launchers/megatron/import.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// Arguments that BLOOM's fork alone has.
+inline constexpr std::string_view bigscience_arguments =
+    "abort-on-unmet-fused-kernel-constraints|embed-layernorm|kill-switch-path|pp-partition-method|sync-tp-duplicated-parameters|tokenizer-name-or-path|train-weighted-split-paths|"
+    "train-weighted-split-paths-path|use-bnb-optimizer|glu-activation|pad-vocab-size-to|codecarbon-dir";
+
+/// Weights of 16 bits beside an fp32 master; `sums`: what gradients are added up in.
+inline json_value fork_precision(const std::string& format, const std::string& sums) {
+  return {{"parameters", format}, {"compute", format}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}};
+}
+
+class megatron_fork {
+ public:
+  megatron_fork(draft& d, const document& from) : d_(&d), from_(from) {}
+
+  void import() {
+    d_->framework_is("megatron-deepspeed", from_.source);
+    for (const auto name : words_between_bars(bigscience_arguments))
+      if (given(from_.root, name) && !d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", from_.place(std::string{name}));
+    const auto place = from_.place("deepspeed_config");
+    if (const auto file = word("deepspeed_config"); !file.empty()) d_->named.push_back({file_kind::deepspeed, file, place});
+    else d_->unmodelled_key("deepspeed", true, from_.place("deepspeed"), "without --deepspeed_config, which says how it shards and in which format it computes");
+    for (const auto* name : {"deepspeed", "deepspeed-activation-checkpointing", "sync-tp-duplicated-parameters"}) from_.root.erase(name);
+    for (const auto* name : {"zero-stage", "zero_stage"}) from_.root.erase(name);  // for ZeRO's third stage alone; the configuration decides
+    no_effect();
+    partition();
+    if (from_.root.erase("embed-layernorm") > 0) d_->say({"model", "embedding_norm"}, true, from_.place("embed-layernorm"));
+    heads();
+    flash();
+    // Megatron-LM's arguments of that time.
+    const auto now = in_todays_words(from_);
+    megatron_arguments{*d_, now, 202305, megatron_program::gpt}.import();
+    if (given(from_.root, "bf16")) d_->replace("precision", fork_precision("bf16", "fp32"), from_.place("bf16"));
+    d_->job.erase("sharding");  // DeepSpeed's configuration says it
+  }
+
+ private:
+  std::string word(const std::string& name) {
+    const auto it = from_.root.find(name);
+    if (it == from_.root.end() || !it->is_string()) return {};
+    auto text = it->get<std::string>();
+    from_.root.erase(it);
+    std::erase_if(text, [](char c) { return c == '\'' || c == '"'; });
+    return text;
+  }
+  /// Degrees of one. Norms of the optimizer's states (megatron/training.py, training_log) make a temporary as large as a partition in fp32, which
+  /// the fp16 optimizers have made in that step before.
+  void no_effect() {
+    for (const auto* name : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
+      if (const auto it = from_.root.find(name); it != from_.root.end() && *it == 1) from_.root.erase(it);
+    if (given(from_.root, "fp16")) from_.root.erase("log-optimizer-states-to-tensorboard");
+    if (const auto it = from_.root.find("normalization"); it != from_.root.end() && *it == "rmsnorm") *it = "RMSNorm";
+    else if (it != from_.root.end() && *it == "layernorm") *it = "LayerNorm";
+  }
+  /// Which layers count where a pipeline is cut (deepspeed runtime/pipe/module.py, _partition_layers).
+  void partition() {
+    const auto place = from_.place("pp-partition-method");
+    const auto how = word("pp-partition-method");
+    if (how.empty() || how == "type:transformer") return;
+    if (how != "type:transformer|embedding" && how != "type:transformer|embed") return d_->unmodelled_key("pp-partition-method", how, place);
+    for (const auto* name : {"account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"}) {
+      from_.root[name] = true;
+      from_.lines[name] = from_.lines["pp-partition-method"];
+    }
+  }
+  void heads() {
+    const auto it = from_.root.find("num-key-value-heads");
+    if (it == from_.root.end()) return;
+    from_.root["num-query-groups"] = *it;
+    from_.root["group-query-attention"] = true;
+    from_.lines["num-query-groups"] = from_.lines["num-key-value-heads"];
+    from_.root.erase("num-key-value-heads");
+  }
+  void flash() {
+    for (const auto* name : {"use-flash-attn-v1", "use-flash-attn-v2"})
+      if (from_.root.erase(name) > 0) {
+        from_.root["use-flash-attn"] = true;
+        from_.lines["use-flash-attn"] = from_.lines[name];
+      }
+  }
+
+  draft* d_;
+  document from_;
+};
+
+/// Whether a key of a framework's options is DeepSpeed's: Megatron's have no underscores.
+inline bool of_deepspeed(std::string_view key) {
+  return key.find('_') != std::string_view::npos || among_words("fp16|bf16|amp|optimizer|scheduler|tensorboard|wandb|autotuning|elasticity|pipeline|compression_training", key);
+}
+
+/// What DeepSpeed's configuration says of a run of Megatron-DeepSpeed.
+class fork_configuration {
+ public:
+  explicit fork_configuration(draft& d) : d_(&d), keys_(json_value::object()) {
+    auto& options = d.job["framework"]["options"];
+    for (auto it = options.begin(); it != options.end();) {
+      if (!of_deepspeed(it.key())) {
+        ++it;
+        continue;
+      }
+      keys_[it.key()] = *it;
+      it = options.erase(it);
+    }
+    if (options.empty()) d.job["framework"].erase("options");
+  }
+
+  void settle() {
+    sharding();
+    formats();
+    batch();
+    for (const auto* section : {"activation_checkpointing", "pipeline", "flops_profiler"})
+      if (keys_.contains(section) && keys_[section].dump().find("true") != std::string::npos) d_->unmodelled_key(section, keys_[section], place(section));
+  }
+
+ private:
+  [[nodiscard]] std::string place(const std::string& key) const { return d_->place_of("framework.options." + key); }
+  [[nodiscard]] bool enabled(const char* format) const { return keys_.contains(format) && keys_[format].is_object() && keys_[format].value("enabled", json_value(false)) == json_value(true); }
+
+  static bool moves(const json_value& to) { return to.is_object() ? to.value("device", json_value("none")) != "none" : to != false && !to.is_null(); }
+  void sharding() {
+    const auto zero = keys_.value("zero_optimization", json_value::object());
+    const auto stage = stage_ = zero.contains("stage") ? whole_at(zero["stage"], "zero_optimization.stage", 0, 3) : 0;
+    for (const auto* key : {"offload_optimizer", "offload_param", "cpu_offload"})
+      if (zero.contains(key) && moves(zero[key])) d_->unmodelled_key(std::string{"zero_optimization."} + key, zero[key], place("zero_optimization"));
+    if (stage > 1)
+      fail("headroom: " + place("zero_optimization") + ": Megatron-DeepSpeed's pipeline goes with ZeRO's stages 0 and 1, which are modelled; its engine without the pipeline (--no-pipeline-parallel), with stage " +
+           std::to_string(stage) + ", is not by this version");
+    json_value s = {{"kind", "zero"}, {"stage", enabled("bf16") ? 1 : stage}};
+    if (zero.contains("reduce_bucket_size")) s["reduce_bucket_size"] = whole_at(zero["reduce_bucket_size"], "zero_optimization.reduce_bucket_size", 1, std::int64_t{1} << 40);
+    if (!d_->has({"sharding"})) d_->replace("sharding", s, place("zero_optimization"));
+    if (enabled("bf16") && stage == 0) d_->notes.push_back(place("bf16") + ": DeepSpeed's BF16_Optimizer divides its states over data-parallel ranks as ZeRO's first stage does, whatever the stage is");
+  }
+  /// In the weights' format unless said otherwise; without ZeRO bf16's in fp32 (deepspeed runtime/engine.py get_data_types,
+  /// _do_optimizer_sanity_check, v0.8.0 to v0.9.5).
+  std::string sums(const std::string& format) {
+    const auto types = keys_.value("data_types", json_value::object());
+    const auto said = types.is_object() ? types.value("grad_accum_dtype", json_value{}) : json_value{};
+    const bool wide = said == "fp32" || said == "float32" || said == "torch.float32", same = said.is_null() || said == format || said == (format == "bf16" ? "bfloat16" : "float16");
+    if ((!wide && !same) || (wide && format == "fp16") || (stage_ == 0 && format == "bf16" && !said.is_null() && !wide)) d_->unmodelled_key("data_types.grad_accum_dtype", said, place("data_types"));
+    return format == "bf16" && (wide || stage_ == 0) ? "fp32" : format;
+  }
+  /// The engine decides; Megatron's own --fp16 or --bf16 has to agree, or the weights would be of another format.
+  void formats() {
+    const bool bf16 = enabled("bf16"), fp16 = enabled("fp16");
+    if (!bf16 && !fp16) fail("headroom: " + d_->place_of("framework.name") + ": DeepSpeed's configuration enables neither bf16 nor fp16, which Megatron-DeepSpeed is modelled with");
+    const std::string format = bf16 ? "bf16" : "fp16";
+    const auto* said = d_->find({"precision"});
+    const auto stated = said != nullptr && said->is_object() ? said->value("parameters", json_value{}) : json_value{};
+    if (stated != format) fail("headroom: " + place(format) + ": DeepSpeed's configuration enables " + format + ", and Megatron's arguments do not: both have to say it");
+    d_->replace("precision", fork_precision(format, sums(format)), place(format));
+  }
+  /// Megatron's arguments decide, and DeepSpeed checks that its own say the same.
+  void batch() {
+    const auto same = [&](const char* key, const json_value* said) {
+      if (keys_.contains(key) && said != nullptr && keys_[key] != *said && keys_[key] != "auto")
+        fail("headroom: " + place(key) + ": " + key + " is " + keys_[key].dump() + ", and Megatron's arguments say " + said->dump());
+    };
+    same("train_micro_batch_size_per_gpu", d_->find({"batch", "micro"}));
+    if (d_->global_batch) {
+      const json_value all = d_->global_batch->value;
+      same("train_batch_size", &all);
+    }
+  }
+
+  draft* d_;
+  json_value keys_;
+  std::int64_t stage_ = 0;
+};
+
+inline void settle_megatron_deepspeed(draft& d) {
+  if (d.framework_is("megatron-deepspeed") && d.has_read(file_kind::deepspeed) && d.has({"framework", "options"})) fork_configuration{d}.settle();
+}
+
+}  // namespace detail
+
+/// A run of Megatron-DeepSpeed, from its command line. DeepSpeed's configuration has been read before, or is asked for.
+inline void import_megatron_deepspeed(draft& d, const document& from) {
+  with_places(from, [&] { detail::megatron_fork{d, from}.import(); });
+}
+
+}  // namespace headroom::io

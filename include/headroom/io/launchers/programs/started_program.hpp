@@ -1,0 +1,193 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A training program and its arguments, as a launcher starts it: each goes to the reader of its kind.
+// io/launchers/programs/training_programs.hpp says which is which.
+#pragma once
+
+#include <headroom/io/launchers/accelerate/import.hpp>
+#include <headroom/io/launchers/accelerate/launch.hpp>
+#include <headroom/io/launchers/deepspeed/chat.hpp>
+#include <headroom/io/launchers/deepspeed/import_chat.hpp>
+#include <headroom/io/launchers/megatron/import_deepspeed.hpp>
+#include <headroom/io/launchers/megatron/import_pai.hpp>
+#include <headroom/io/launchers/nemo/launch.hpp>
+#include <headroom/io/launchers/openrlhf/import.hpp>
+#include <headroom/io/launchers/other_programs.hpp>
+#include <headroom/io/launchers/programs/import_unsloth.hpp>
+#include <headroom/io/launchers/programs/training_programs.hpp>
+#include <headroom/io/launchers/swift/megatron.hpp>
+#include <headroom/io/launchers/torchtitan/import.hpp>
+#include <headroom/io/launchers/trainer/import.hpp>
+#include <headroom/io/launchers/trainer/keys.hpp>
+#include <headroom/io/launchers/verl/import.hpp>
+#include <headroom/io/launchers/verl/import_sft.hpp>
+
+namespace headroom::io {
+namespace detail {
+
+/// Reads a training program with its arguments, whoever starts it.
+class started_program {
+ public:
+  /// `otherwise`: what scripts are that nobody knows; null: nothing.
+  started_program(draft& d, std::string source, const training_program* otherwise) : d_(&d), source_(std::move(source)), otherwise_(otherwise) {}
+
+  bool one_process{};        ///< no launcher starts several
+  std::string by_deepspeed;  ///< where DeepSpeed's launcher begins
+
+  [[nodiscard]] const training_program* program_of(std::string_view script, std::span<const shell_word> words) const {
+    const auto* p = detail::program_of(script, words);
+    return p == nullptr && !never_trains(script) ? otherwise_ : p;
+  }
+  [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
+  void named(file_kind kind, const argument& a) {
+    if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
+  }
+  /// Whether a word is the name of a configuration.
+  static bool configures(const shell_word& w) { return w.text.ends_with(".yaml") || w.text.ends_with(".yml") || w.text.ends_with(".json"); }
+  /// How its layers lie on the GPUs that each process has for itself (ms-swift).
+  void spread(const std::string& place) { d_->spread = draft::fact{one_process ? 1 : 0, place}; }
+  void megatron_swift(std::span<const shell_word> words) {
+    std::vector<shell_word> files;
+    auto all = arguments_of(words.subspan(1), &files);
+    const bool configured = files.size() == 1 && all.empty() && configures(files[0]);
+    if (!files.empty() && !configured) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
+    for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
+    auto from = document_of(all, source_);
+    if (configured) {
+      named(file_kind::trainer, {"", {files[0]}, files[0].line});
+      if (!d_->trainer) return;  // it is asked for
+      from = *d_->trainer;
+      std::erase(d_->unread, file_kind::trainer);
+    }
+    const auto own = from.root.contains("ENV") ? settings_of(from) : std::vector<shell_word>{};
+    for (const auto& w : own) import_setting(*d_, w, from.source), import_count(*d_, w, from.source);
+    for (auto& [key, value] : from.root.items())  // words on a command line
+      if (value == "true" || value == "True") value = true;
+      else if (value == "false" || value == "False") value = false;
+    with_places(from, [&] { swift_megatron{*d_, from, words[0].text == "rlhf"}.import(); });
+    for (const auto& w : own) say_pixels(*d_, w, from.source);
+  }
+
+  /// The environment that a configuration of ms-swift's has in itself (swift/cli/main.py, parse_yaml_args).
+  static std::vector<shell_word> settings_of(document& from) {
+    std::vector<shell_word> all;
+    if (from.root["ENV"].is_object())
+      for (const auto& [name, value] : from.root["ENV"].items()) all.push_back({name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), 1});
+    from.root.erase("ENV");
+    return all;
+  }
+
+  /// The program at `i`, which a launcher starts.
+  void program(const shell_command& c, std::size_t i) {
+    if (i >= c.words.size()) return;
+    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::accelerate) != d_->unread.end()) import_accelerate(*d_, document{*d_->accelerate});
+    const bool script = !c.words[i].text.starts_with("--");
+    const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
+    const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
+    if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
+    if (p != nullptr && p->name != "ms-swift" && p->takes == file_kind::trainer && one_process && script) d_->alone = draft::said{in_quotes(c.words[i].shown()), at(c.words[i].line)};  // training_args.py, _setup_devices
+    // A Trainer uses its engine where its own arguments ask for it (transformers/training_args.py, --deepspeed).
+    const bool asks = p != nullptr && p->takes == file_kind::trainer && p->name != "deepspeed-chat-sft";
+    if (!by_deepspeed.empty() && !asks && (p == nullptr || p->takes != file_kind::megatron)) d_->framework_is("deepspeed", by_deepspeed);
+    if (p == nullptr && d_->has_read(file_kind::job)) return;  // the job file says what the program does
+    if (p == nullptr)
+      fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
+           listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
+    arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
+  }
+  void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
+    const auto place = at(words.empty() ? 1 : words[0].line);
+    if (!p.refused.empty()) fail("headroom: " + place + ": " + std::string{p.name} + " " + std::string{p.refused});
+    if (p.name == "unsloth-cli") return import_unsloth(*d_, document_of(arguments_of(words), source_));
+    switch (p.takes) {
+      case file_kind::megatron: {
+        const auto from = document_of(arguments_of(words), source_);
+        if (p.name == "pai-megatron") return import_pai_megatron(*d_, from, script);
+        const bool asks = from.root.contains("deepspeed") && std::find(d_->ignores.begin(), d_->ignores.end(), "deepspeed") == d_->ignores.end();
+        if (!asks && d_->framework_is("deepspeed"))
+          fail("headroom: " + place + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
+        if (!asks && !by_deepspeed.empty() && otherwise_ != &p)
+          fail("headroom: " + by_deepspeed + ": DeepSpeed's launcher starts " + in_quotes(script) + " without --deepspeed, and several have a program of this name (Megatron-LM, Megatron-DeepSpeed, DeepSpeed's Domino): say --program " + std::string{p.name} + " where it is Megatron-LM's");
+        if (!asks) return import_megatron(*d_, from, p.megatron);
+        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, place);
+        return import_megatron_deepspeed(*d_, from);
+      }
+      case file_kind::torchtitan: return torchtitan(words);
+      case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
+      case file_kind::nemo_rl: return nemo_launch(*d_, words, script, source_);
+      case file_kind::verl:
+        if (script == verl_tuning || script.ends_with(verl_tuning_script)) return import_verl_sft(*d_, words, source_);
+        return import_verl(*d_, words, source_, script == verl_detached || script.ends_with(verl_detached_script));
+      case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
+      default: break;
+    }
+    if (words.empty() && !d_->trainer)
+      fail("headroom: " + place + ": " + (script.empty() ? std::string{p.name} : in_quotes(script)) + " is started without arguments, which would say the model and the batch: give the command whole, or the file that they stand in");
+    if (p.name == "llama-factory" && !words.empty() && configures(words[0])) return factory(p, words);
+    std::vector<shell_word> files;
+    auto all = arguments_of(words, &files);
+    if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, place);
+    bool configured = false;
+    for (const auto& f : files) {
+      if (f.known() && !configures(f)) fail("headroom: " + at(f.line) + ": " + in_quotes(f.shown()) + " is no argument of " + std::string{p.name} + "'s, which begin with two dashes: take it out");
+      if (configures(f)) named(file_kind::trainer, {"", {f}, f.line}), configured = true;
+    }
+    std::erase_if(all, [&](const argument& a) {
+      if (a.name != "config") return false;
+      named(file_kind::trainer, a);
+      return configured = true;
+    });
+    if (configured && !d_->trainer && p.name.starts_with("trl-")) return;  // it is asked for: without it the other arguments may say what they do not mean
+    if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
+  }
+  /// LLaMA-Factory's FILE key=value … (src/llamafactory/hparams/parser.py, read_args).
+  void factory(const training_program& p, std::span<const shell_word> words) {
+    named(file_kind::trainer, {"", {words[0]}, words[0].line});
+    std::vector<argument> over;
+    for (const auto& w : words.subspan(1)) {
+      const auto equals = w.text.find('=');
+      const bool pair = equals != std::string::npos && !w.text.starts_with('-');
+      if (pair) over.push_back({w.text.substr(0, equals), {{w.text.substr(equals + 1), w.line}}, w.line});
+      if (!pair && w.known()) fail("headroom: " + at(w.line) + ": " + in_quotes(w.shown()) + " stands beside a configuration, where LLaMA-Factory takes key=value alone");
+    }
+    if (!over.empty()) trainer_arguments(p, std::move(over));
+  }
+  void trainer_arguments(const training_program& p, std::vector<argument> all) {
+    for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
+    for (const auto& a : all)
+      if (must_be_known(a.name)) check_known(a, source_);
+    auto from = document_of(all, source_);
+    for (auto& [key, value] : from.root.items())  // "True" and "none" are words on a command line
+      if (value.is_string()) {
+        const auto& word = value.get_ref<const std::string&>();
+        if (word == "True" || word == "true") value = true;
+        else if (word == "False" || word == "false") value = false;
+      }
+    if (!d_->trainer) return import_trainer(*d_, from, &p);
+    auto whole = *d_->trainer;
+    merge(whole, from);
+    import_trainer(*d_, whole, &p);
+  }
+  /// --section.key=value beside a configuration.
+  void torchtitan(std::span<const shell_word> words) {
+    auto all = arguments_of(words);
+    std::erase_if(all, [&](const argument& a) {
+      if (a.name != "job.config_file" && a.name != "job.config-file") return false;
+      named(file_kind::torchtitan, a);
+      return true;
+    });
+    const auto from = torchtitan_arguments(*d_, all, source_);
+    if (from.root.empty() && d_->torchtitan) return;
+    auto whole = d_->torchtitan ? *d_->torchtitan : document{.source = source_, .root = json_value::object(), .lines = {}};
+    whole.root.merge_patch(from.root);
+    if (whole.source == from.source) whole.lines.insert(from.lines.begin(), from.lines.end());
+    import_torchtitan(*d_, whole);
+  }
+
+ private:
+  draft* d_;
+  std::string source_;
+  const training_program* otherwise_;
+};
+
+}  // namespace detail
+}  // namespace headroom::io
