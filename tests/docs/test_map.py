@@ -1,6 +1,6 @@
 # Distributed under the Boost Software License, Version 1.0.
 # The map of the library is true: include/headroom/README.md names every folder, every path in it exists, and no header includes one of a room
-# that stands after its own in the map's table.
+# that stands after its own in the map's table. Rooms of one row stand side by side.
 #   python3 test_map.py
 import pathlib, re, unittest
 
@@ -10,9 +10,9 @@ MAP = (LIBRARY / "README.md").read_text()
 
 
 def rooms_of(text):
-    """The rooms in the order of the table, folders with a slash at the end."""
+    """The rooms and the rows of the table in which they stand, folders with a slash at the end."""
     table = text.split("| room | is |\n|---|---|\n")[1].split("\n\n")[0]
-    return [room for line in table.splitlines() for room in re.findall(r"`([^`]+)`", line.split("|")[1])]
+    return [(room, row) for row, line in enumerate(table.splitlines()) for room in re.findall(r"`([^`]+)`", line.split("|")[1])]
 
 
 def room_of(path, rooms):
@@ -23,12 +23,12 @@ def room_of(path, rooms):
 
 def upward(includes, rooms):
     """What includes a header of a room that stands later, or lies in no room."""
-    wrong = []
+    wrong, rows = [], dict(rooms)
     for path, included in includes:
-        own, other = room_of(path, rooms), room_of(included, rooms)
+        own, other = room_of(path, rows), room_of(included, rows)
         if own is None or other is None:
             wrong.append(f"{path if own is None else included} is in no room of the map")
-        elif rooms.index(other) > rooms.index(own):
+        elif rows[other] > rows[own]:
             wrong.append(f"{path} ({own}) includes {included} ({other}), which stands above it")
     return wrong
 
@@ -38,7 +38,7 @@ class TheMap(unittest.TestCase):
         return {str(p.relative_to(LIBRARY)): p.read_text() for p in sorted(LIBRARY.rglob("*.hpp"))}
 
     def test_every_folder_is_a_room(self):
-        rooms = rooms_of(MAP)
+        rooms = [room for room, _ in rooms_of(MAP)]
         self.assertEqual(len(rooms), len(set(rooms)))
         self.assertGreater(len(rooms), 30)
         for path in self.headers():
@@ -59,7 +59,8 @@ class TheMap(unittest.TestCase):
         self.assertEqual(upward(includes, rooms_of(MAP)), [])
 
     def test_what_goes_upward_is_seen(self):
-        rooms = ["units/", "block/", "estimate.hpp", "io/", "io/report/"]
+        rooms = [("units/", 0), ("block/", 1), ("estimate.hpp", 2), ("io/", 3), ("io/report/", 4), ("io/files/", 4)]
+        self.assertEqual(upward([("io/files/a.hpp", "io/report/a.hpp"), ("io/report/a.hpp", "io/files/a.hpp")], rooms), [])
         self.assertEqual(upward([("block/walk.hpp", "units/bytes.hpp"), ("estimate.hpp", "block/walk.hpp"), ("io/report/a.hpp", "io/b.hpp")], rooms), [])
         self.assertEqual(len(upward([("units/bytes.hpp", "block/walk.hpp"), ("block/walk.hpp", "estimate.hpp"), ("io/b.hpp", "io/report/a.hpp"),
                                      ("attic/a.hpp", "units/bytes.hpp")], rooms)), 4)
