@@ -71,7 +71,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   if (r.by_module()) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
     const auto at_once = static_cast<double>(generated_at_once(without_evaluation(j)));
-    if (r.steps_per_generation > 0) g.sequences = g.prompts = static_cast<double>(checked::mul(j.batch.micro, r.steps_per_generation));
+    if (r.steps_per_generation > 0) g.sequences = g.prompts = static_cast<double>(trained_at_once(j));
     g.at_once = at_once < g.sequences ? at_once : g.sequences;
     g.cached = !generates_uncached(j);
     return g;

@@ -53,6 +53,8 @@ struct rollout {
   std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other
 
   [[nodiscard]] constexpr bool given() const { return engine != engine_kind::unset; }
+  /// Micro-batches whose completions are generated together.
+  [[nodiscard]] constexpr std::int64_t micro_batches(std::int64_t accumulation) const { return steps_per_generation > 0 ? steps_per_generation : accumulation; }
   /// The trained weights generate, in the trainer's process.
   [[nodiscard]] constexpr bool by_module() const { return engine == engine_kind::trainer || engine == engine_kind::hybrid; }
   /// An engine of its own lies on the GPUs that train.

@@ -159,9 +159,8 @@ constexpr objection check_drawn(const job& j, const No& no) {
   if (r.corrects != choice::unset && (!drawn || o.kind == objective_kind::rloo || r.by_module())) return no("headroom: rollout.corrects is for TRL's GRPO with vLLM; leave it out");
   if (r.corrects != choice::unset && (o.code == method_code::trl_0_22 || o.code == method_code::trl_0_19)) return no("headroom: rollout.corrects came with TRL 0.23; leave it out, or objective.trainer must be \"trl-0.29\" or \"trl\"");
   if (!old) return {};
-  if (r.steps_per_generation != 0) return no("headroom: rollout.steps_per_generation is of TRL's RLOO since 0.22; leave it out", r.steps_per_generation);
   if (!r.by_module() || j.adapter.active() || o.reference != reference_way::copy) return no("headroom: TRL's RLOO up to 0.21 is modelled with a reference that is a copy, without adapters, and generates with the trained module: objective.reference must be \"copy\", rollout.engine \"trainer\"");
-  if (r.generations > 0 && checked::mul(j.batch.micro, j.batch.accumulation) % r.generations != 0) return no("headroom: rollout.generations must divide batch.micro × accumulation in TRL's RLOO up to 0.21 (rloo_k)", r.generations);
+  if (r.generations > 0 && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation)) % r.generations != 0) return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) in TRL's RLOO up to 0.21 (rloo_k)", r.generations);
   return {};
 }
 
@@ -179,7 +178,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
-  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
+  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation)), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
   if (const auto why = check_drawn(j, no)) return why;
   if (const auto why = check_generating_trainer(j, no)) return why;

@@ -54,18 +54,19 @@ constexpr std::int64_t evaluated_at_once(const job& j) {
   return (scores_first(kind) && kind != objective_kind::ppo && !rolls_out_as_ppo(j.objective)) || (kind == objective_kind::distill && j.rollout.given() && !distils_by_trl(j.objective)) ? j.evaluation.batch : 0;
 }
 
+/// Completions of one rollout on a GPU: those between two updates of the weights, or of as many micro-batches as steps_per_generation (TRL grpo_trainer.py
+/// _prepare_inputs; rloo_trainer.py up to 0.21: local_batch_size, gradient_accumulation_steps × num_mini_batches).
+constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.batch.micro, j.rollout.micro_batches(j.batch.accumulation)); }
+
 /// Completions that are scored at once, without a graph. TRL's PPO, and RLOO up to 0.21, generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
 constexpr std::int64_t scored_at_once(const job& j) {
   if (keeps_generated_scores(j.objective)) {
-    const auto all = checked::mul(j.batch.micro, j.batch.accumulation), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
+    const auto all = trained_at_once(j), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
     return all < most ? all : most;
   }
   const auto here = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, sequences_of(j.objective)), there = evaluated_at_once(j);
   return here > there ? here : there;
 }
-
-/// Completions between two updates of the weights of TRL's PPO on a GPU.
-constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.batch.micro, j.batch.accumulation); }
 
 /// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
 constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
@@ -85,7 +86,7 @@ constexpr bool scores_itself(const job& j) {
   const auto code = j.objective.code;
   if (!scores_first(j.objective.kind) || kept_scores(j, 1, 1) > bytes{0}) return false;
   if (j.objective.kind != objective_kind::grpo || !of_trl(code)) return true;
-  const auto steps = r.steps_per_generation > 0 ? r.steps_per_generation : j.batch.accumulation, times = r.iterations > 1 ? r.iterations : 1;
+  const auto steps = r.micro_batches(j.batch.accumulation), times = r.iterations > 1 ? r.iterations : 1;
   if (code == method_code::trl_0_19) return times > 1 || steps > j.batch.accumulation;
   if (code != method_code::trl_0_22 && !r.by_module() && chosen(r.corrects, true)) return true;
   return j.batch.accumulation % checked::mul(steps, times) != 0;
@@ -97,13 +98,11 @@ constexpr bool generates_uncached(const job& j) {
   return j.rollout.by_module() && j.recompute.mode != recompute_mode::none && (distils_by_trl(j.objective) || j.objective.kind == objective_kind::online_dpo || j.objective.kind == objective_kind::nash_md);
 }
 
-/// Completions that the trained module generates side by side. TRL's GKD and Nash-MD generate before each micro-batch (gkd_trainer.py training_step), its GRPO and
-/// RLOO for as many as steps_per_generation (grpo_trainer.py _prepare_inputs).
+/// Completions that the trained module generates side by side. TRL's GKD and Nash-MD generate before each micro-batch (gkd_trainer.py training_step).
 constexpr std::int64_t generated_at_once(const job& j) {
   if (j.objective.kind == objective_kind::ppo || rolls_out_as_ppo(j.objective)) return scored_at_once(j);
   if (distils_by_trl(j.objective) || j.objective.kind == objective_kind::nash_md) return j.batch.micro;
-  const auto trained = j.rollout.steps_per_generation > 0 ? checked::mul(j.batch.micro, j.rollout.steps_per_generation) : trained_at_once(j);
-  const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained, there = evaluated_at_once(j);
+  const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j), there = evaluated_at_once(j);
   return here > there ? here : there;
 }
 

@@ -23,6 +23,8 @@ class trl_ppo {
     const auto format = loaded_role_format(*d_);
     for (const auto* role : {"reward", "critic"}) await_role(*d_, role, scores, v_->place("reward_model_path"), {{"parameters", format}});
     generation();
+    // As many times the completions are made at once before 0.17, and since then they are divided (v0.16.0 and v0.17.0 ppo_trainer.py, local_batch_size).
+    if (const auto parts = v_->number("num_mini_batches", 1); parts > 1) d_->unmodelled_key("num_mini_batches", parts, v_->place("num_mini_batches"));
     updates();
   }
   /// RLOO up to 0.21: rloo_k completions of each prompt.
@@ -36,6 +38,8 @@ class trl_ppo {
     await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
     generation();
     d_->say({"rollout", "generations"}, v_->number("rloo_k", 2), v_->place("rloo_k"));
+    // A rollout makes the completions of all mini-batches, each of which is an update's (v0.11.0 to v0.21.0 rloo_trainer.py, local_batch_size).
+    if (const auto parts = v_->number("num_mini_batches", 1); parts > 1) d_->say({"rollout", "steps_per_generation"}, checked::mul(parts, v_->number("gradient_accumulation_steps", 1)), v_->place("num_mini_batches"));
     updates();
   }
 
@@ -50,11 +54,9 @@ class trl_ppo {
   void generation() {
     d_->say({"rollout"}, {{"engine", "trainer"}, {"completion", v_->number("response_length", 53)}, {"batch", v_->number("local_rollout_forward_batch_size", 64)}}, v_->place("response_length"));
     if (!v_->on("ds3_gather_for_generation", true)) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));
-    // Before 0.12 as many rollouts are made at once as there are mini-batches times micro-batches; since then they divide those.
-    if (const auto parts = v_->number("num_mini_batches", 1); parts > 1) d_->unmodelled_key("num_mini_batches", parts, v_->place("num_mini_batches"));
     samples();
   }
-  /// Updates that learn from the completions of one rollout, which is one mini-batch (ppo_trainer.py and rloo_trainer.py, train).
+  /// Updates that learn from the same completions (ppo_trainer.py and rloo_trainer.py, train).
   void updates() {
     if (const auto times = v_->number("num_ppo_epochs", 4); times > 1) d_->say({"rollout", "iterations"}, times, v_->place("num_ppo_epochs"));
   }
