@@ -78,10 +78,14 @@ TEST_CASE("TRL hands the shell's words to PEFT: a comma belongs to the name befo
   CHECK(trained(j) == parameters{rank * (24 * (2048 + 2048) + 27 * (1152 + 1152))});
   CHECK(job_of({see("HuggingFaceTB/SmolVLM-Instruct", "down_proj, o_proj, k_proj, q_proj, gate_proj, up_proj, v_proj")}, set).adapter.targets == module_set{module::v_proj, module::vision});
   const auto d = draft_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj, v_proj")}, set);
-  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n.find("a comma is a part of the name before it, and no layer is called q_proj,: [\"v_proj\"] alone have adapters") != std::string::npos; }));
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n.find("a comma, or a blank between quotes, is a part of a name, and no layer is called q_proj,: [\"v_proj\"] alone have adapters") != std::string::npos; }));
   CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj, v_proj,")}, set), "put blanks between the names"));
   // One word is taken out of its list, and is an expression then.
   for (const auto* one : {"all", "q_proj", "q_proj,v_proj"}) CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", one)}, set), "alone is an expression for a module's whole path, which no layer has"));
+  // So are several between quotes, but not those of a variable that the shell cuts.
+  CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "\"q_proj v_proj\"")}, set), "\"q_proj v_proj\" alone is an expression for a module's whole path, which no layer has"));
+  CHECK(holds(refusal_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "\"q_proj v_proj\" \"k_proj o_proj\"")}, set), "a blank between quotes, is a part of a name, no layer is called so"));
+  CHECK(job_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "\"q_proj v_proj\" k_proj")}, set).adapter.targets == module_set{module::k_proj});
   CHECK(job_of({see("Qwen/Qwen2.5-VL-3B-Instruct", "'.*\\.q_proj'")}, set).adapter.targets == module_set{module::q_proj});
 }
 

@@ -73,6 +73,16 @@ TEST_CASE("TRL's DPO, by its own commands") {
   }
 }
 
+TEST_CASE("words that belong to no argument end TRL's programs") {
+  // docs/source/kernels_hub.md of f2cd57710 leaves the rest out so; open-r1's README shows a difference, whose "+" is a word of the command.
+  const std::string rest = "--model_name_or_path Qwen/Qwen2.5-0.5B --max_length 512 --dtype bfloat16 --loss_type nll";
+  CHECK(said("trl sft " + rest).batch.sequence == 512);
+  CHECK(holds(refused("trl sft ... " + rest), "\"...\" is no argument of trl-sft's"));
+  CHECK(holds(refused("trl dpo config.yaml " + rest), "\"config.yaml\" is no argument of trl-dpo's"));  // --config names it
+  CHECK(holds(refused("trl sft --max_length 512 --model_name_or_path Qwen/Qwen2.5-0.5B + --eos_token x"), "\"+\" stands behind the model's name and belongs to no argument"));
+  CHECK(holds(refused("trl sft --max_length 512 --model_name_or_path Qwen/Qwen2.5-0.5B + --eos_token x", {"model=llama-3.1-8b", "hardware.gpus_per_node=1"}), "stands behind the model's name"));
+}
+
 TEST_CASE("the job of the example is what its command line says") {
   const auto command =
       "accelerate launch --config_file zero3.yaml trl/scripts/dpo.py --dataset_name x --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16 --gradient_checkpointing --max_length 1024 --activation_offloading False";

@@ -4,8 +4,6 @@
 
 #include <headroom/io/launchers/named_values.hpp>
 
-#include <sstream>
-
 namespace headroom::io::detail {
 
 /// The first Qwen's MLP is c_proj(w1(x) · silu(w2(x))) (Qwen-7B modeling_qwen.py, QWenMLP): elsewhere w2 projects down. Nobody else has c_attn
@@ -67,15 +65,14 @@ inline json_value names_of_pattern(std::string_view text) {
   return names;
 }
 
-/// A list as argparse makes it of the shell's words (huggingface/trl 1.10 trl/trainer/model_config.py, ModelConfig): a comma is a part of its name, which no
-/// layer has then. One word alone is taken out of its list (__post_init__), and PEFT reads it as an expression for a module's whole path.
+/// A list as argparse makes it of the shell's words (huggingface/trl 1.10 trl/trainer/model_config.py, ModelConfig): a comma is a part of its name, and a blank
+/// between quotes, and no layer has it then. One word alone is taken out of its list (__post_init__), and PEFT reads it as an expression for a module's whole path.
 inline json_value names_by_words(draft& d, const json_value& said, const std::string& path, const std::string& place) {
   std::vector<std::string> words;
   if (said.is_array()) {
     each_at(said, path, "names", [&](const json_value& one, const std::string& at) { words.push_back(string_at(one, at)); });
   } else {
-    std::istringstream all{string_at(said, path, "names")};
-    for (std::string one; all >> one;) words.push_back(one);
+    words.push_back(string_at(said, path, "names"));
   }
   if (words.size() == 1) {
     if (words[0] == "all-linear") return words[0];
@@ -85,12 +82,12 @@ inline json_value names_by_words(draft& d, const json_value& said, const std::st
   auto list = json_value::array();
   std::string lost;
   for (const auto& one : words)
-    if (one.find(',') == std::string::npos)
+    if (one.find_first_of(", ") == std::string::npos)
       list.push_back(one);
     else
       lost += (lost.empty() ? "" : " ") + one;
-  if (list.empty()) fail("headroom: " + place + ": " + path + ": a comma is a part of the name before it, no layer is called so, and PEFT ends there: put blanks between the names");
-  if (!lost.empty()) d.notes.push_back(place + ": " + path + ": a comma is a part of the name before it, and no layer is called " + lost + ": " + list.dump() + " alone have adapters");
+  if (list.empty()) fail("headroom: " + place + ": " + path + ": a comma, or a blank between quotes, is a part of a name, no layer is called so, and PEFT ends there: put blanks between the names, and no quotes around them");
+  if (!lost.empty()) d.notes.push_back(place + ": " + path + ": a comma, or a blank between quotes, is a part of a name, and no layer is called " + lost + ": " + list.dump() + " alone have adapters");
   return with_qwen_names(list);
 }
 

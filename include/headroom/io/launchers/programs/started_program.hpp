@@ -156,6 +156,13 @@ class started_program {
     for (const auto& a : all)
       if (must_be_known(a.name)) check_known(a, source_);
     auto from = document_of(all, source_);
+    for (const auto& a : all) {
+      if (a.name == "model_name_or_path" && a.values.size() > 1)  // argparse: "unrecognized arguments"
+        fail("headroom: " + at(a.line) + ": " + in_quotes(a.values[1].shown()) + " stands behind the model's name and belongs to no argument, where the program ends: take it out");
+      if (!p.lora.targets_by_words || a.name != p.lora.targets) continue;
+      auto& words = from.root[a.name] = json_value::array();
+      for (const auto& w : a.values) words.push_back(w.shown());
+    }
     for (auto& [key, value] : from.root.items())  // "True" and "none" are words on a command line
       if (value.is_string()) {
         const auto& word = value.get_ref<const std::string&>();

@@ -41,7 +41,7 @@ inline json_value trl_accelerate_config(std::string_view name) {
 inline axolotl_launch trl_command(draft& d, const shell_command& c, std::size_t i, const std::string& source) {
   axolotl_launch r{c};
   const auto line = c.words[0].line;
-  std::vector<shell_word> options, own;
+  std::vector<shell_word> options, own, stray;
   const auto config = [&](const std::string& name, int at) {
     const auto shipped = trl_accelerate_config(name);
     if (shipped.is_null())
@@ -61,7 +61,7 @@ inline axolotl_launch trl_command(draft& d, const shell_command& c, std::size_t 
       else if (ours) say({it.key(), {{text, line}}, line});
       it = ours ? d.trainer->root.erase(it) : std::next(it);
     }
-  for (const auto& a : arguments_of(std::span{c.words}.subspan(i + 1))) {
+  for (const auto& a : arguments_of(std::span{c.words}.subspan(i + 1), &stray)) {
     auto name = a.name;
     std::replace(name.begin(), name.end(), '-', '_');
     if (name == "accelerate_config" && !a.values.empty()) {
@@ -73,6 +73,8 @@ inline axolotl_launch trl_command(draft& d, const shell_command& c, std::size_t 
       own.insert(own.end(), a.values.begin(), a.values.end());
     }
   }
+  for (const auto& w : stray)
+    if (w.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(w.shown()) + " is no argument of trl-" + c.words[i].text + "'s, which begin with two dashes: take it out");
   auto& words = r.command.words;
   words = {{"accelerate", line}, {"launch", line}};
   r.at = words.size();
