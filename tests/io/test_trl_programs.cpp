@@ -52,6 +52,11 @@ TEST_CASE("packed documents stand behind a mask where attention is not flash") {
   CHECK(holds(refusal_of({{"run.sh", packed("")}, zero3}, old), mask));
   CHECK(holds(refusal_of({{"run.sh", packed("--attn_implementation sdpa")}, zero3}), mask));  // dtype came with 0.23
   for (const std::string apart : {"--attn_implementation flash_attention_2", "--attn_implementation kernels-community/vllm-flash-attn3", "--packing_strategy wrapped"}) CHECK(job_of({{"run.sh", packed(apart)}, zero3}, old).batch.sequence == 4096);
+  // v0.19.0 trl/data_utils.py has ffd, v0.20.0 has bfd in its place, and neither has another.
+  const std::string ffd = "python trl/scripts/sft.py --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 4096 --packing --torch_dtype bfloat16 --attn_implementation flash_attention_2 --packing_strategy ffd\n";
+  CHECK(job_of({{"run.sh", ffd}}, {"hardware.gpus_per_node=1", "environment.trl=0.19"}).batch.sequence == 4096);
+  CHECK(holds(refusal_of({{"run.sh", ffd}}, {"hardware.gpus_per_node=1", "environment.trl=0.21"}), "packing_strategy ffd is called bfd since TRL 0.20"));
+  CHECK(holds(refusal_of({{"run.sh", packed("--packing_strategy best")}, zero3}), "TRL has no packing_strategy \"best\""));
   const auto open = job_of({{"run.sh", "python trl/scripts/sft.py --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 4096 --packing\n"}}, {"hardware.gpus_per_node=1"});
   CHECK(open.batch.sequence == 4096);
   CHECK(open.assumed_defaults > 0);

@@ -158,7 +158,13 @@ class trainer_arguments {
   /// 4.53; TRL asks for 4.55 since 0.22).
   void documents_apart() {
     const auto word = [&](const char* key) { const auto it = v_.all().find(key); return it != v_.all().end() && it->is_string() ? it->get<std::string>() : std::string{}; };
-    if (word("packing_strategy") == "wrapped" || word("attn_implementation").find("flash") != std::string::npos) return;
+    // trl/data_utils.py pack_dataset: ffd of 0.19 is bfd since 0.20 (2025-07), bfd_split since 1.0; another name, the older one too, ends the program.
+    const auto how = word("packing_strategy");
+    if (!how.empty() && !among_words("wrapped|bfd|bfd_split|bfd-requeue|ffd", how)) fail("headroom: " + v_.place("packing_strategy") + ": TRL has no packing_strategy " + in_quotes(how) + ", and the program ends: say bfd, bfd_split or wrapped");
+    if (how == "ffd")
+      d_->releases.push_back({"trl", 20, v_.place("packing_strategy"), "packing_strategy ffd is called bfd since TRL 0.20 (2025-07), where the program ends", false,
+                              [](draft&, const std::string& place) { fail("headroom: " + place + ": packing_strategy ffd is called bfd since TRL 0.20 (2025-07), where the program ends: say bfd, or an older environment.trl"); }});
+    if (how == "wrapped" || word("attn_implementation").find("flash") != std::string::npos) return;
     using change = void (*)(draft&, const std::string&);
     const change masks = [](draft& d, const std::string& place) { d.unmodelled_key("packing", true, place, "without flash attention: a mask of all tokens by all tokens keeps documents apart; packing_strategy wrapped, or attn_implementation flash_attention_2, makes none"); };
     if (v_.has("dtype")) return masks(*d_, v_.place("packing"));

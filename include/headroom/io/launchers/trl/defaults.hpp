@@ -16,6 +16,7 @@ class trl_defaults {
       : d_(&d), v_(&v), releases_(trl_releases_with(method == "rloo-0.21" ? "rloo" : method, [&](std::string_view key) { return v.has(key) && !v.all().find(key)->is_null() && !among_words(own, key); })) {
     auto& r = releases_;
     if (method == "sft" && !v.has("loss_type")) r.high = std::min(r.high, 106);  // the loss of older releases stands there (trainer/import.hpp)
+    if (method == "sft" && r.high > 19 && v.word_now("packing_strategy") == "ffd") r.high = 19, r.by_high = "packing_strategy ffd";  // bfd since 0.20 (trl/data_utils.py)
     if (method == "rloo-0.21") {
       if (r.low > 21) fail("headroom: " + v.place(r.by_low) + ": " + std::string{r.by_low} + " came with TRL " + trl_release_text(r.low) + ", and this script ended with " + trl_release_text(21));
       r.high = std::min(r.high, 21);
