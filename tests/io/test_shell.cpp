@@ -47,11 +47,33 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
       CHECK(runs("N=" + std::string{n} + "; if [[" + test + "]]; then run a; else run b; fi") == std::string{said} + "\n");
     }
   CHECK(runs("N=5; if ! [ $N -ne 5 ] || false; then run a; fi") == "a\n");
-  CHECK(runs("run a \\ \t\n  b") == "a b\n");  // blanks behind the backslash of a line that goes on
+  CHECK(runs("run a \\\n  b") == "a b\n");
+  CHECK(runs("run a \\\r\n  b") == "a b\n");  // a file with both signs at a line's end
+  for (const auto* cut : {"run a\nrun a \\ \t\n  --b 1", "run a\nrun a \\ ", "\nX=(a \\\t\nb)"}) {  // the shell ends the command there
+    CAPTURE(cut);
+    CHECK(refusal(cut) == "headroom: s.sh:2: blanks stand between the last \\ and the line's end, where the shell ends the command, and takes the next line for another one: take the blanks out");
+  }
+  CHECK(runs("run a\\ b") == "a b\n");
+  CHECK(runs("run \"a \\ \nb\"") == "a \\ \nb\n");
   CHECK(runs("run $((\t4\t*\n2 ))") == "8\n");  // blanks of every kind
   CHECK(runs("N=5; if (( N > 4 )); then run a; else run b; fi; (( M = N * 2 )); run $M") == "a\n10\n");
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M") == "default\n");
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M $#", {{"1", "given"}}) == "given 1\n");
+}
+
+TEST_CASE("what a sum changes and is not worked out is open from there on") {
+  CHECK(runs("D=3; E=3; run $((D++)) $D $E; run $D") == "[$((D++))] [$D] 3\n[$D]\n");
+  CHECK(runs("D=3; E=4; M=$((D -= E)); run $M $D $E") == "[$((D -= E))] [$D] 4\n");
+  CHECK(runs("D=3; run $((--D)); D=5; run $D") == "[$((--D))]\n5\n");
+  CHECK(runs("K=(a b); i=0; run ${K[i++]}; run ${K[$i]}") == "[${K[i++]}]\n[${K[$i]}]\n");
+  CHECK(runs("D=3; E=4; (( M = D++ )); run $D $M $E") == "[$D] [$M] 4\n");
+  CHECK(runs("D=3; E=4; (( M = 2, E <<= 1 )); run $D $E") == "3 [$E]\n");
+  CHECK(runs("D=3; if false; then run $((D++)); fi; run $D") == "3\n");
+  CHECK(runs("D=3; E=4; run $((D <= E)) $((D == E)) $((D != E)) $((D - -E)) $D $E") == "1 0 1 7 3 4\n");
+}
+
+TEST_CASE("a default whose quotes keep some of its blanks stays open") {
+  CHECK(runs("X=1; run ${X:+--x \"a b\"} ${Y:-a'b c'}") == "[${X:+--x \"a b\"}] [${Y:-a'b c'}]\n");
 }
 
 TEST_CASE("what the shell makes several words of stays open, and braces that are a value do not") {

@@ -34,7 +34,7 @@ class drawn_script {
   std::string pattern() { return of({"a", "*b", "a*", "?", "x-?", "*/*", "--*", "''", "true|b"}); }
   std::string sum() { return of({"$((N + 1))", "$(( $N * M ))", "$(((N - M) * 2))", "$((N > M))", "$((N == 2 ? M : 7))"}); }
   std::string expansion() {
-    switch (dice_.index(14)) {
+    switch (dice_.index(15)) {
       case 0: return "${" + name() + ":-" + of({"d", "$B", "\"q r\"", "${C}x"}) + "}";
       case 1: return "${" + name() + ":+" + of({"y", "--x $A"}) + "}";
       case 2: return "${" + name() + "-d}";
@@ -44,11 +44,12 @@ class drawn_script {
       case 6: return of({"$@", "$*", "$#", "$1", "${2:-two}"});
       case 7: return sum();
       case 8: return "$" + of({"N", "M"});
+      case 9: return "${" + name() + of({":-", ":+", "-", "+"}) + of({"\"a b\"", "\"$A b\"", "'q r'", "'$A'", "x'y'", "\"\"", "''", "x\"y\"z", "$B'y'"}) + "}";
       default: return of({"$", "${"}) == "$" ? "$" + name() : "${" + name() + "}";
     }
   }
   std::string word() {
-    switch (dice_.index(9)) {
+    switch (dice_.index(11)) {
       case 0: return expansion();
       case 1: return "\"" + expansion() + "\"";
       case 2: return "\"" + expansion() + of({"-t", " u", "/"}) + "\"";
@@ -56,6 +57,7 @@ class drawn_script {
       case 4: return "pre'$A'\"" + expansion() + "\"";
       case 5: return "\"${" + list() + "[@]}\"";
       case 6: return of({"$'a\\tb'", "\\$A", "a\\ b", "\"\\$A\\\"\"", "'it'\"'\"'s'"});
+      case 7: return "${" + name() + of({":+", ":-"}) + "\"${" + list() + "[@]}\"}";
       default: return literal();
     }
   }

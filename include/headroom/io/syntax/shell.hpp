@@ -206,7 +206,7 @@ class shell_parser {
       if (run_.runs() == certainty::no) continue;
       c_.spend(lines.size());
       shell_cursor inner{.text = lines, .source = c_.source, .state = c_.state, .line = line_.document_line};
-      line_.document = verbatim ? std::string{lines} : inner.one_word(0, true);
+      line_.document = verbatim ? std::string{lines} : inner.one_word(0, shell_cursor::reads::verbatim);
     }
   }
   void end_command(shell_joint then) {

@@ -2,11 +2,13 @@
 // A shell's arithmetic: whole numbers, names, + - * / %, signs, comparisons, !, && and ||, a ? b : c, and brackets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headroom::io::detail {
 
@@ -150,5 +152,32 @@ class shell_sum {
   std::size_t at_{};
   bool good_{true};
 };
+
+/// Names to which a sum gives a value: N++, --N, N = 2, N += 2, N <<= 1.
+inline std::vector<std::string> shell_changed_names(std::string_view sum) {
+  constexpr std::string_view blanks = " \t\n";
+  const auto begins = [](std::string_view text) {
+    if (text.starts_with("++") || text.starts_with("--")) return true;
+    if (text.starts_with("<<=") || text.starts_with(">>=")) return true;
+    if (!text.empty() && std::string_view{"+-*/%&|^"}.find(text[0]) != std::string_view::npos) text.remove_prefix(1);
+    return text.starts_with('=') && !text.starts_with("==");
+  };
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < sum.size();) {
+    const auto from = at;
+    while (at < sum.size() && shell_name_char(sum[at])) ++at;
+    if (at == from) {
+      ++at;
+      continue;
+    }
+    if (sum[from] >= '0' && sum[from] <= '9') continue;
+    auto before = sum.substr(0, from), after = sum.substr(at);
+    if (after.starts_with('[')) after.remove_prefix(std::min(after.find(']'), after.size() - 1) + 1);
+    before = before.substr(0, before.find_last_not_of(blanks) + 1);
+    after.remove_prefix(std::min(after.find_first_not_of(blanks), after.size()));
+    if (before.ends_with("++") || before.ends_with("--") || begins(after)) names.emplace_back(sum.substr(from, at - from));
+  }
+  return names;
+}
 
 }  // namespace headroom::io::detail

@@ -166,23 +166,15 @@ class shell_commands {
     own.erase(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(n));
     c_->state->place(std::move(own), w[0].line, flow_->nested());
   }
-  /// Whether an = gives a value, and does not compare.
-  static bool gives(std::string_view sum) {
-    for (auto at = sum.find('='); at != std::string_view::npos; at = sum.find('=', at + 1)) {
-      const bool compares = (at > 0 && std::string_view{"<>!="}.find(sum[at - 1]) != std::string_view::npos) || (at + 1 < sum.size() && sum[at + 1] == '=');
-      if (!compares) return true;
-    }
-    return false;
-  }
   /// NAME=SUM, or a sum that is a test.
   certainty arithmetic(shell_word sum) {
     std::erase_if(sum.text, [](char c) { return shell_blank(c); });
     const auto n = shell_assigned(sum.text);
-    if (n == 0 || sum.text[n] != '=' || sum.text[n + 1] == '=') {
-      if (sum.text.find("++") != std::string::npos || sum.text.find("--") != std::string::npos || gives(sum.text)) leave_open({sum.text.substr(0, sum.text.find_first_of("+-*/=<>! ")), sum.line});
-      return shell_arithmetic_test(sum.text, *c_);
-    }
-    sum_of(sum.text.substr(0, n), std::string_view{sum.text}.substr(n + 1), sum.line);
+    const bool gives = n > 0 && sum.text[n] == '=' && sum.text[n + 1] != '=';
+    const auto rest = std::string_view{sum.text}.substr(gives ? n + 1 : 0);
+    for (const auto& name : shell_changed_names(rest)) leave_open({name, sum.line});
+    if (!gives) return shell_arithmetic_test(rest, *c_);
+    sum_of(sum.text.substr(0, n), rest, sum.line);
     return certainty::open;
   }
   /// A program, a function, or a string of commands.

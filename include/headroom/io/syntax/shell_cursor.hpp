@@ -27,8 +27,8 @@ struct shell_cursor {
     skip_to(std::min(text.find(open_to, at), text.size() - 1) + 1);
     return text.substr(from, at - from);
   }
-  /// What stands at a `$` or a backquote; moves behind it.
-  shell_variable expansion(int depth) {
+  /// What stands at a `$` or a backquote; moves behind it. `quoted`: between double quotes.
+  shell_variable expansion(int depth, bool quoted = false) {
     const auto from = at;
     if (depth > deepest_calls) stop("variables are nested deeper than " + std::to_string(deepest_calls) + " levels");
     if (peek() == '`') {
@@ -45,6 +45,7 @@ struct shell_cursor {
       const auto inside = text.substr(at + 2, end >= at + 3 ? end - at - 3 : 0);
       skip_to(end + 1);
       if (const auto n = arithmetic(inside)) return {{{std::to_string(*n), line}}};
+      open_what_changes(inside);
       return {open(text.substr(from, at - from), line)};
     }
     if (peek() == '(') {
@@ -58,7 +59,7 @@ struct shell_cursor {
       const auto end = closing('{', '}');
       const auto inside = text.substr(at + 1, end - at - 1);
       skip_to(end + 1);
-      return braced(inside, depth);
+      return braced(inside, depth, quoted);
     }
     std::size_t n = 0;
     while (shell_name_char(peek(n))) ++n;
@@ -100,7 +101,7 @@ struct shell_cursor {
     return {{it->second.items[0]}};  // "$NAME" of an array is its first
   }
   /// ${…}
-  shell_variable braced(std::string_view inside, int depth) {
+  shell_variable braced(std::string_view inside, int depth, bool quoted) {
     const bool counts = inside.size() > 1 && inside[0] == '#';
     std::size_t n = counts;
     while (n < inside.size() && shell_name_char(inside[n])) ++n;
@@ -119,46 +120,74 @@ struct shell_cursor {
       spend(it->second.cost());
       return rest == "[*]" ? joined(it->second) : shell_variable{it->second.items, true};
     }
-    if (rest.front() == '[' && rest.back() == ']' && known)
-      if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) {
+    if (rest.front() == '[' && rest.back() == ']' && known) {
+      const auto which = rest.substr(1, rest.size() - 2);
+      const auto index = arithmetic(which);
+      if (index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) {
         const auto& item = it->second.items[static_cast<std::size_t>(*index)];
         spend(item.text.size());
         return {{item}};
       }
+      if (!index) open_what_changes(which);
+    }
     // A value of the environment would win, but a script that is read here has those that it is given, and no others.
     const bool colon = rest.size() > 1 && rest[0] == ':';
     const char sign = rest[colon];
     const bool there = known && !it->second.items.empty() && !(colon && it->second.items[0].text.empty());
-    if (sign == '-') return there ? value_of(name) : inner_word(rest.substr(colon + 1U), depth);
-    if (sign == '=' && !there) {
-      const auto v = inner_word(rest.substr(colon + 1U), depth);
-      state->defaults[std::string{name}] = {v.items};
-      return v;
+    if (sign != '-' && sign != '=' && sign != '+') return sign == '?' && there ? value_of(name) : as_it_stands();
+    if (sign == '+' && !there) return {};
+    if (sign != '+' && there) return value_of(name);
+    const auto v = inner_word(rest.substr(colon + 1U), depth, quoted);
+    if (sign == '=') state->defaults[std::string{name}] = {v ? v->items : as_it_stands().items};
+    return v ? *v : as_it_stands();
+  }
+  /// WORD of ${NAME:-WORD}. Nothing where it is divided into words but for parts of it that stand in quotes.
+  [[nodiscard]] std::optional<shell_variable> inner_word(std::string_view inside, int depth, bool quoted) const {
+    const auto part = [&](std::string_view of) { return shell_cursor{.text = of, .source = source, .state = state, .line = line}; };
+    const auto items = [&](std::string_view of, bool array) -> std::optional<shell_variable> {  // "${NAME[@]}": its words
+      auto p = part(of);
+      if (!of.starts_with('$') || of.size() < 2) return std::nullopt;
+      const auto v = p.expansion(depth + 1, true);
+      return v.array && p.at == of.size() ? std::optional{shell_variable{v.items, array && !v.items.empty(), !array}} : std::nullopt;
+    };
+    const bool in_quotes = inside.size() > 1 && inside.front() == '"' && inside.find('"', 1) == inside.size() - 1;
+    if (quoted || in_quotes)
+      if (const auto v = items(in_quotes ? inside.substr(1, inside.size() - 2) : inside, quoted)) return v;
+    if (quoted || inside.find_first_of("'\"\\") == std::string_view::npos) return shell_variable{{{part(inside).one_word(depth + 1, reads::quoted), line}}};
+    std::string all;
+    for (std::size_t at_part = 0; at_part < inside.size();) {
+      const char c = inside[at_part];
+      const bool quotes = c == '"' || c == '\'';
+      const auto end = quotes ? inside.find(c, at_part + 1) : std::min(inside.find_first_of("'\"\\", at_part), inside.size());
+      if (end == std::string_view::npos || c == '\\') return std::nullopt;
+      const auto said = inside.substr(at_part + quotes, end - at_part - quotes);
+      if (c == '"' && said.find('\\') != std::string_view::npos) return std::nullopt;
+      const bool whole = quotes && at_part == 0 && end + 1 == inside.size();
+      const auto word = c == '\'' ? std::string{said} : part(said).one_word(depth + 1, reads::quoted);
+      if (whole) return shell_variable{{{word, line}}, false, true};
+      if (quotes && (word.empty() || std::any_of(word.begin(), word.end(), shell_blank))) return std::nullopt;
+      all += word;
+      at_part = end + quotes;
     }
-    if (sign == '=') return value_of(name);
-    if (sign == '+') return there ? inner_word(rest.substr(colon + 1U), depth) : shell_variable{};
-    if (sign == '?' && there) return value_of(name);
-    return as_it_stands();
+    return shell_variable{{{all, line}}};
   }
-  shell_variable inner_word(std::string_view inside, int depth) const {
-    shell_cursor inner{.text = inside, .source = source, .state = state, .line = line};
-    const bool whole = inside.size() > 1 && (inside.front() == '"' || inside.front() == '\'') && inside.find(inside.front(), 1) == inside.size() - 1;
-    return {{{inner.one_word(depth + 1, false), line}}, false, whole};
-  }
-  /// The text as one word between double quotes would be; `verbatim`: with its quotes, as between << and its end.
-  std::string one_word(int depth, bool verbatim) {
+  /// How a text is read: as between double quotes, which are taken away, or with its quotes, as between << and its end.
+  enum class reads : std::uint8_t { quoted, verbatim };
+  /// The text as one word.
+  std::string one_word(int depth, reads as) {
     std::string word;
     while (at < text.size()) {
-      if (verbatim && text[at] == '\\' && (peek(1) == '$' || peek(1) == '`' || peek(1) == '\\')) {
+      const bool escapes = text[at] == '\\' && (peek(1) == '$' || peek(1) == '`' || peek(1) == '\\' || (as == reads::quoted && peek(1) == '"'));
+      if (escapes) {
         word += peek(1);
         at += 2;
       } else if (text[at] == '$' || text[at] == '`') {
-        const auto v = expansion(depth);
+        const auto v = expansion(depth, true);
         for (std::size_t i = 0; i < v.items.size(); ++i) word += (i > 0 ? " " : "") + v.items[i].text;
       } else if (text[at] == open_from) {
         word += opened();
       } else {
-        if (verbatim || (text[at] != '"' && text[at] != '\'')) word += text[at];
+        if (as == reads::verbatim || text[at] != '"') word += text[at];
         ++at;
       }
     }
@@ -202,9 +231,14 @@ struct shell_cursor {
     std::erase(sum, '\\');
     return sum;
   }
+  /// Names that a sum changes which is not worked out: open from here on, where the command runs.
+  void open_what_changes(std::string_view sum) const {
+    for (const auto& name : shell_changed_names(sum)) state->defaults[name] = {open("$" + name, line)};
+  }
   /// $((…)), where the script says its names.
   [[nodiscard]] std::optional<std::int64_t> arithmetic(std::string_view sum) const {
     return shell_sum{sum, [this](std::string_view name) -> const std::string* {
+                       if (const auto here = state->defaults.find(name); here != state->defaults.end()) return here->second.items.size() == 1 ? &here->second.items[0].text : nullptr;
                        const auto it = state->variables.find(name);
                        if (it == state->variables.end() || it->second.items.size() != 1) return nullptr;
                        spend(it->second.items[0].text.size());

@@ -81,7 +81,9 @@ struct shell_words {
   void escape() {
     std::size_t spaces = 1;
     while (cursor.peek(spaces) == ' ' || cursor.peek(spaces) == '\t' || cursor.peek(spaces) == '\r') ++spaces;
-    if (cursor.peek(spaces) == '\n' || cursor.at + spaces >= cursor.text.size()) {  // a line that goes on, blanks behind its backslash or not
+    const bool returns = spaces == 1 || (spaces == 2 && cursor.peek(1) == '\r');
+    if (cursor.peek(spaces) == '\n' || cursor.at + spaces >= cursor.text.size()) {
+      if (!returns) cursor.stop("blanks stand between the last \\ and the line's end, where the shell ends the command, and takes the next line for another one: take the blanks out");
       if (spaces > 1) end_word();
       cursor.at = std::min(cursor.at + spaces + 1, cursor.text.size());
       ++cursor.line;
@@ -137,7 +139,7 @@ struct shell_words {
         }
         cursor.at += 2;
       } else if (c == '$' || c == '`') {
-        const auto value = cursor.expansion(0);
+        const auto value = cursor.expansion(0, true);
         if (value.array) {
           emptied = emptied || value.items.empty();
           for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -194,12 +196,22 @@ struct shell_words {
     word += known ? said : shell_cursor::open(cursor.text.substr(from, cursor.at - from), cursor.line)[0].text;
     quote(before);
   }
+  /// Words that are divided no further.
+  void whole(const shell_variable& value) {
+    for (std::size_t i = 0; i < value.items.size(); ++i) {
+      if (i > 0) end_word();
+      add_none();
+      bare = true;
+      word += value.items[i].text;
+    }
+  }
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
     if (cursor.peek() == '$' && cursor.peek(1) == '\'') return escaped();
     const auto value = cursor.expansion(0);
     if (tests()) add_none();
-    if (assigns() || tests() || value.whole) {
+    if (value.whole && !assigns() && !tests()) return whole(value);
+    if (assigns() || tests()) {
       add_none();
       bare = true;
       for (std::size_t i = 0; i < value.items.size(); ++i) word += (i > 0 ? " " : "") + value.items[i].text;
