@@ -85,7 +85,7 @@ inline constexpr beside readers[] = {
     {"llama-factory command", "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --stage sft --do_train --finetuning_type full --per_device_train_batch_size 1 --cutoff_len 2048 --bf16 true @\n"},
     {"llama-factory ppo", "llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --stage ppo --do_train --finetuning_type lora --lora_target all --reward_model a --per_device_train_batch_size 1 --cutoff_len 1024 --max_new_tokens 512 --bf16 true --template qwen @\n"},
     {"trl nash", "accelerate launch --num_processes 2 examples/scripts/nash_md.py --model_name_or_path Qwen/Qwen2.5-0.5B --per_device_train_batch_size 4 --max_new_tokens 64 --bf16 true --reward_model_path Qwen/Qwen2.5-0.5B @\n"},
-    {"verl sft", "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B data.max_length=1024 @\n"},
+    {"verl sft", "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B data.max_length=1024 trainer.device=cuda @\n"},
     {"run-clm", "torchrun --nproc_per_node 2 run_clm.py --model_name_or_path gpt2 --per_device_train_batch_size 1 --block_size 512 --do_train --do_eval --eval_strategy steps @\n"},
     {"unsloth", "python unsloth-cli.py --model_name unsloth/Qwen2.5-7B @\n"},
 };

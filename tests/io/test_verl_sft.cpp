@@ -12,7 +12,8 @@ using namespace imported;
 
 namespace {
 
-const std::string start = "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B data.train_files=$HOME/train.parquet +data.response_dict_keys=['answer'] ";
+const std::string any_age = "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B data.train_files=$HOME/train.parquet +data.response_dict_keys=['answer'] ";
+const std::string start = any_age + "trainer.device=cuda ";  // a key since 0.5
 job said(const std::string& more = {}) { return job_of({{"run.sh", start + more + "\n"}}); }
 std::string refused(const std::string& more) { return refusal_of({{"run.sh", start + more + "\n"}}); }
 const std::string cut = "ulysses_sequence_parallel_size=2 use_remove_padding=true ";
@@ -37,7 +38,40 @@ TEST_CASE("what its configuration says where its command says nothing") {
   CHECK(said("model.strategy=fsdp").sharding.kind == sharding_kind::fsdp1);
   CHECK(said("model.enable_gradient_checkpointing=False").recompute.mode == recompute_mode::none);
   CHECK(said("use_remove_padding=true") == j);  // padding is taken out where samples are cut alone
-  CHECK(job_of({{"run.sh", "nproc_per_node=$1\nshift 2\ntorchrun --nproc_per_node=$nproc_per_node verl/trainer/fsdp_sft_trainer.py model.partial_pretrain=Qwen/Qwen2.5-7B $@\n"}}, {"hardware.gpus_per_node=8"}) == j);
+  CHECK(job_of({{"run.sh", "nproc_per_node=$1\nshift 2\ntorchrun --nproc_per_node=$nproc_per_node verl/trainer/fsdp_sft_trainer.py model.partial_pretrain=Qwen/Qwen2.5-7B trainer.device=cuda $@\n"}}, {"hardware.gpus_per_node=8"}) == j);
+}
+
+// verl/trainer/config/sft_trainer.yaml and fsdp_sft_trainer.py of v0.2, v0.3.0.post1, v0.4.0, v0.4.1 and v0.5.0.
+TEST_CASE("copies of older releases") {
+  const auto old = [](const std::string& more, const std::vector<std::string>& set = {}) { return job_of({{"run.sh", any_age + more + "\n"}}, set); };
+  const auto why = [](const std::string& more, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", any_age + more + "\n"}}, set); };
+  CHECK(holds(why(""), "model.strategy is not given, and verl's trainer of supervised fine-tuning shards by FSDP's first version before 0.4 (2025-05-29), and by its second since: say it, or --set environment.verl=VERSION"));
+  CHECK(holds(why("model.strategy=fsdp"), "model.enable_gradient_checkpointing is not given, and is false in verl before 0.4.1"));
+  CHECK(holds(why("trainer.save_freq=10"), "model.enable_gradient_checkpointing is not given"));
+  CHECK(holds(why("", {"environment.verl=0.4"}), "false in verl 0.4.0 and true in 0.4.1"));
+  struct release {
+    const char* is;
+    sharding_kind kind;
+    recompute_mode again;
+  };
+  for (const auto& [is, kind, again] : {release{"0.2.0.post2", sharding_kind::fsdp1, recompute_mode::none}, {"0.3", sharding_kind::fsdp1, recompute_mode::none}, {"0.4.0", sharding_kind::fsdp2, recompute_mode::none},
+                                        {"0.4.1", sharding_kind::fsdp2, recompute_mode::full}, {"0.5", sharding_kind::fsdp2, recompute_mode::full}, {"0.7.0", sharding_kind::fsdp2, recompute_mode::full}}) {
+    CAPTURE(is);
+    const auto j = old("", {std::string{"environment.verl="} + is});
+    CHECK(j.sharding.kind == kind);
+    CHECK(j.recompute.mode == again);
+    CHECK(j.batch == said().batch);
+    CHECK_FALSE(objection_to(j));
+  }
+  const std::string all = "model.strategy=fsdp model.enable_gradient_checkpointing=true ";
+  CHECK(old(all) == said("model.strategy=fsdp"));
+  CHECK(old("", {"sharding=fsdp1", "recompute=none"}).sharding.kind == sharding_kind::fsdp1);
+  // Of all GPUs before 0.2, of nobody since.
+  CHECK(holds(why("data.micro_batch_size=8"), "verl divides data.micro_batch_size among the GPUs before 0.2 (2025-01)"));
+  CHECK(holds(why("data.micro_batch_size=8", {"environment.verl=0.1"}), "give data.micro_batch_size_per_gpu"));
+  CHECK(old("data.micro_batch_size=8", {"environment.verl=0.2"}).batch.micro == 4);
+  CHECK(old("data.micro_batch_size=8 data.micro_batch_size_per_gpu=2", {"environment.verl=0.2"}).batch.micro == 2);
+  CHECK(old(all + "data.micro_batch_size=8") == said("model.strategy=fsdp"));
 }
 
 TEST_CASE("states, and what becomes of the logits") {

@@ -31,6 +31,11 @@ inline constexpr auto verl_sft_passed = std::to_array<passed_key>({
     {"trainer.seed", "*"}, {"trainer.test_freq", "*"}, {"trainer.total_epochs", "*"}, {"trainer.total_training_steps", "*"},
 });
 
+/// Keys that are no older than release 0.4 (15ca90ce, 2025-06-04) and 0.5 (74591314 and 5d52d15f, 2025-07): who gives one has a trainer of that age.
+inline constexpr std::string_view verl_sft_since_04 = "model.strategy|model.fsdp_config.model_dtype|trainer.save_freq|trainer.test_freq|trainer.nnodes|trainer.n_gpus_per_node|trainer.max_ckpt_to_keep";
+inline constexpr std::string_view verl_sft_since_05 = "trainer.device|trainer.resume_mode|trainer.resume_from_path|trainer.checkpoint.save_contents|trainer.checkpoint.load_contents|data.multiturn.enable_thinking_key|"
+                                                      "data.train_max_samples|data.val_max_samples|optim.lr_warmup_steps_ratio|optim.optimizer|optim.optimizer_impl";
+
 class verl_sft {
  public:
   verl_sft(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
@@ -41,6 +46,7 @@ class verl_sft {
     const auto model = v_.word(path, "~/models/gemma-1.1-7b-it");
     d_->trained_name = model;
     say_model(*d_, model, v_.place(path));
+    ages();
     const auto strategy = v_.one_of("model.strategy", "fsdp2", {"fsdp", "fsdp2"});
     d_->replace("sharding", {{"kind", strategy == "fsdp2" ? "fsdp2" : "fsdp1"}, {"stage", 3}}, v_.place("model.strategy"));
     d_->replace("objective", {{"kind", "sft"}, {"trainer", "verl"}}, v_.source());
@@ -55,6 +61,29 @@ class verl_sft {
   }
 
  private:
+  /// Whether --set has said it.
+  static bool set(const draft& d, const char* key, const char* part) { return d.place_of(key).starts_with("--set") || d.place_of(part).starts_with("--set"); }
+  /// What copies of older releases do where the command is silent.
+  void ages() {
+    const auto any = [&](std::string_view keys) { return std::any_of(v_.all().items().begin(), v_.all().items().end(), [&](const auto& one) { return among_words(keys, one.key()); }); };
+    if (any(verl_sft_since_05)) return;
+    const bool told = any(verl_sft_since_04);
+    // f2a76acd of 2025-01-27: micro_batch_size_per_gpu; before it micro_batch_size was divided by the processes, and since nobody reads it.
+    if (const auto* all = v_.take("data.micro_batch_size"); all != nullptr && !told && !v_.has("data.micro_batch_size_per_gpu"))
+      d_->releases.push_back({"verl", 2, v_.place("data.micro_batch_size"), "verl divides data.micro_batch_size among the GPUs before 0.2 (2025-01), and since then data.micro_batch_size_per_gpu alone counts", true, nullptr, nullptr,
+                              [](draft& d, const std::string& place) { d.unmodelled_key("data.micro_batch_size", true, place, "as verl before 0.2 reads it: give data.micro_batch_size_per_gpu, what it makes of a GPU"); }});
+    // 195f61b0 of 2025-05-29.
+    if (!told)
+      d_->releases.push_back({"verl", 4, v_.source(), "model.strategy is not given, and verl's trainer of supervised fine-tuning shards by FSDP's first version before 0.4 (2025-05-29), and by its second since", true, nullptr, [](const draft& d) { return !set(d, "sharding", "sharding.kind"); },
+                              [](draft& d, const std::string& place) { d.replace("sharding", {{"kind", "fsdp1"}, {"stage", 3}}, place); }});
+    // cfa4e701 of 2025-06-10, between 0.4.0 and 0.4.1.
+    if (!v_.has("model.enable_gradient_checkpointing"))
+      d_->releases.push_back({"verl", 5, v_.source(), "model.enable_gradient_checkpointing is not given, and is false in verl before 0.4.1 (2025-06-10), and true since", true, nullptr, [](const draft& d) { return !set(d, "recompute", "recompute.mode"); }, [](draft& d, const std::string& place) {
+                                const auto release = d.find({"environment", "verl"})->get<std::string>();
+                                if (release == "0.4") fail("headroom: " + place + ": model.enable_gradient_checkpointing is not given, and is false in verl 0.4.0 and true in 0.4.1: --set environment.verl says which of them");
+                                if (!release.starts_with("0.4.") || release.starts_with("0.4.0")) d.replace("recompute", "none", place);
+                              }});
+  }
   void recipe() {
     v_.one_of("model.fsdp_config.model_dtype", "fp32", {"fp32"});
     d_->replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v_.source());
