@@ -58,6 +58,15 @@ TEST_CASE("whole models under FSDP2, as the second trainer has them") {
   CHECK(stays(row::optimizer_state) < bytes{8 * all / 8} + 2 * mib);
 }
 
+// fully_shard divides what lies on the GPU, and each shard goes to the host from there (torch distributed/fsdp/_fully_shard/_fsdp_param.py _init_sharded_param).
+TEST_CASE("shards that wait on the host were whole on the GPU, too") {
+  auto j = read(full, {"hardware.gpus_per_node=2"});
+  j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
+  const auto there = estimate(j).tightest()[phase::load];
+  CHECK(there >= bytes{4 * all});
+  CHECK(there < bytes{4 * all} + 4 * bytes{vocabulary * 1024 / 2} + 2 * mib);  // half of the table beside it
+}
+
 // compute_log_probs gives the model labels. In the loss of a micro-batch of one sample stand at once, a number for each token and word: what the model returned in
 // bf16; log-probabilities of its own loss, which outputs.loss keeps; the logits that are made fp32 again, of which one sample's shifted part is no copy; and what
 // cross_entropy makes of 2,047 positions. Two samples' shifted part is a copy more.
@@ -105,8 +114,15 @@ TEST_CASE("a job file says what of it is modelled") {
     return std::string{objection_to(j).in_words().what()};
   };
   CHECK_FALSE(objection_to(read(full)));
-  CHECK(holds(why("qwen3-8b", R"("sharding": "fsdp2")"), "models with a tied head that train whole"));
-  CHECK(holds(why("qwen3-0.6b", R"("sharding": "fsdp2", "adapter": {"kind": "lora", "rank": 8, "targets": "all-linear"})"), "models with a tied head that train whole"));
+  CHECK(holds(why("qwen3-8b", R"("sharding": "fsdp2")"), "under FSDP2 with a tied head"));
+  for (const std::string kind : {"fsdp2", "ddp"}) CHECK(holds(why("qwen3-0.6b", R"("adapter": {"kind": "lora", "rank": 8, "targets": "all-linear"}, "sharding": ")" + kind + "\""), "decoders that train whole"));
+  CHECK(holds(why("t5-base", R"("sharding": "ddp")"), "decoders that train whole"));
+  // dtype auto is the checkpoint's until the model is made fp32; nothing is autocast, so that DDP computes so, too.
+  const std::string narrow = R"("precision": {"parameters": "fp32", "compute": "bf16", "gradients": "fp32", "reduce": "fp32"}, "sharding": )";
+  CHECK(holds(why("qwen3-0.6b", narrow + R"("ddp")"), "computes so, or under FSDP2 in bf16"));
+  for (const std::string recipe : {"bf16", "fp16-mixed"}) CHECK(holds(why("qwen3-0.6b", R"("sharding": "fsdp2", "precision": ")" + recipe + "\""), "computes so, or under FSDP2 in bf16"));
+  CHECK(holds(why("qwen3-0.6b", R"("sharding": "fsdp2", "loss": {"kind": "fused"})"), "computes its loss of all logits"));
+  CHECK(holds(why("qwen3-0.6b", R"("sharding": "fsdp2", "loss": {"logits": "bf16"})"), "computes its loss of all logits"));
   CHECK(holds(why("qwen3-0.6b", R"("sharding": "zero3")"), "this framework's own program does not shard so"));
 }
 

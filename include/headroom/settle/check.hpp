@@ -65,13 +65,30 @@ constexpr objection check_gpus(const job& j, const No& no) {
   return {};
 }
 
+/// LLaMA-Factory's second trainer (hiyouga/LLaMA-Factory ff6d4d12 of 2026-08-18 src/llamafactory/v1): core/model_engine.py _init_model takes no encoder-decoder
+/// and makes what trains whole fp32; plugins/trainer_plugins/distributed/fsdp2.py get_mp_policy alone has another format compute; core/base_trainer.py
+/// compute_log_probs reads logits, which a fused head does not make.
+template <class No>
+constexpr objection check_second_trainer(const job& j, const No& no) {
+  const bool units = j.sharding.kind == sharding_kind::fsdp2;
+  const auto& p = j.precision;
+  const auto wide = [](const number_format& f) { return !f.set() || f == formats::fp32; };
+  if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || (units && !j.model.tied))
+    return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, under FSDP2 with a tied head, whose units are those of their layers and a root; model", j.model.label);
+  if (p.autocast || !wide(p.parameters) || !wide(p.gradients) || !wide(p.reduce) || !(wide(p.compute) || p.compute == formats::tf32 || (units && p.compute == formats::bf16)))
+    return no("headroom: LLaMA-Factory's second trainer keeps weights and gradients in fp32, and computes so, or under FSDP2 in bf16; precision must say that, or be left out");
+  if ((j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full) || !wide(j.loss.logits))
+    return no("headroom: LLaMA-Factory's second trainer computes its loss of all logits in fp32; loss must be left out");
+  return {};
+}
+
 /// Sharding that a framework's own program does not set up: torchtitan distributed/parallel_dims.py and models/*/infra/parallelize.py, torchtune
 /// recipes/*_distributed.py, litgpt finetune/*.py and pretrain.py, fsdp_qlora train.py. One process has none, whoever runs it.
 template <class No>
 constexpr objection check_offered(const job& j, const No& no) {
   const auto& offered = j.framework.sharding;
-  if (j.framework.loading.whole_on_gpu && j.sharding.kind == sharding_kind::fsdp2 && (j.adapter.active() || !j.trainable.all() || !j.model.tied))
-    return no("headroom: LLaMA-Factory's second trainer is modelled under FSDP2 for models with a tied head that train whole, whose units are those of their layers and a root; framework", j.framework.label);
+  if (j.framework.loading.whole_on_gpu)
+    if (const auto why = check_second_trainer(j, no)) return why;
   if (!offered.no_others || j.sharding.kind == sharding_kind::none || offered.offers(j.sharding.kind)) return {};
   return no("headroom: this framework's own program does not shard so; sharding.kind must be ddp or fsdp2 with torchtitan and llama-factory-v1, fsdp1 or fsdp2 with torchtune before 2024-09 and fsdp2 since, "
             "ddp or fsdp1 with litgpt and fsdp-qlora, or none; framework", j.framework.label);

@@ -107,15 +107,16 @@ constexpr objection check_teacher(const job& j, const No& no) {
 template <class No>
 constexpr objection check_nemo_units(const job& j, const No& no) {
   const auto& o = j.objective;
-  if (j.framework.label != "hf-trainer" || j.sharding.kind != sharding_kind::fsdp2 || j.sharding.no_sync)
-    return no("headroom: NeMo-RL's DTensor workers run FSDP2, which reduces gradients after every micro-batch, over transformers' modules, and its Megatron workers Megatron's: framework must be \"hf-trainer\" with sharding.kind \"fsdp2\", or \"megatron\"", j.framework.label);
+  if (j.framework.label != "hf-trainer" || j.sharding.kind != sharding_kind::fsdp2 || j.sharding.no_sync || j.sharding.stays_gathered())
+    return no("headroom: NeMo-RL's DTensor workers run FSDP2, which reduces gradients after every micro-batch and lets go of layers after forward, over transformers' modules, and its Megatron workers Megatron's: framework must be \"hf-trainer\" with sharding.kind \"fsdp2\", or \"megatron\"", j.framework.label);
   if (j.precision.parameters != formats::fp32 || j.precision.compute != formats::bf16 || j.precision.reduce != formats::fp32 || j.precision.autocast)
     return no("headroom: NeMo-RL's DTensor workers keep weights in fp32, compute in bf16 and reduce in fp32; precision must be {\"parameters\": \"fp32\", \"compute\": \"bf16\", \"gradients\": \"fp32\", \"reduce\": \"fp32\"}");
   if (traits_of(o.kind).reference && o.reference != reference_way::swapped && o.reference != reference_way::none)
     return no("headroom: NeMo-RL's reference is swapped in from the host, or there is none; objective.reference must be \"swapped\" or \"none\"");
   if (j.batch.packed && (j.batch.micro > 1 || j.attention != attention::flash)) return no("headroom: NeMo-RL packs samples into one row, whose attention is flash's; batch.micro must be 1 and attention \"flash\"", j.batch.micro);
-  if (j.adapter.active() || j.recompute.mode != recompute_mode::none || j.offload.parameters != place::on_gpu || j.parallel.tensor > 1 || j.parallel.context > 1)
-    return no("headroom: of NeMo-RL's DTensor workers full training is modelled, without checkpointing, cpu_offload, tensor or context parallelism; leave adapter, recompute, offload and parallel out");
+  if (j.loss.logits.set() && j.loss.logits != formats::fp32) return no("headroom: units of NeMo-RL's DTensor workers return fp32, logits too; leave loss.logits out");
+  if (j.adapter.active() || j.recompute.mode != recompute_mode::none || j.offload != offload{} || j.parallel.tensor > 1 || j.parallel.context > 1 || j.evaluation.given())
+    return no("headroom: of NeMo-RL's DTensor workers full training is modelled, without checkpointing, cpu_offload, tensor or context parallelism, and without validation; leave adapter, recompute, offload, parallel and evaluation out");
   if (j.model.sparse() || j.model.scans() || j.model.vision.kind != vision_kind::none) return no("headroom: of NeMo-RL's DTensor workers models of attention and dense MLPs are modelled; model", j.model.label);
   return {};
 }

@@ -66,10 +66,11 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
     return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +
            moment(row::gathered_parameters, passing);
   }
-  const bool whole = j.framework.loading.whole_on_gpu;  // of which the first tensor is cut
-  const bytes passing = s.shards.parameters <= 1 ? bytes{0} : whole ? share(st.total, width) + share(st.largest, width, s.shards.parameters) - st.gpu[row::model_parameters] : share(st.largest, width);
   const bool here = place_of_parameters(j) == place::on_gpu;
-  return moment(row::model_parameters, here ? st.gpu[row::model_parameters] : bytes{0}) +
+  const bytes stays = here ? st.gpu[row::model_parameters] : bytes{0};
+  const bool whole = j.framework.loading.whole_on_gpu;  // of which the first tensor is cut
+  const bytes passing = s.shards.parameters <= 1 ? bytes{0} : whole ? share(st.total, width) + share(st.largest, width, s.shards.parameters) - stays : share(st.largest, width);
+  return moment(row::model_parameters, stays) +
          moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing) +
          moment(row::activations, position_buffers(s));
 }
