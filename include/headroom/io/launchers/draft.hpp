@@ -105,8 +105,9 @@ class draft {
   std::optional<said> read_by_model;
   /// A model's name that the zoo does not have.
   std::optional<said> awaits_model;
-  /// The name that a file gives the model that trains, and those of models beside it (io/launchers/other_roles.hpp).
+  /// The name that a file gives the model that trains, the model_type of its config.json, and those of models beside it (io/launchers/other_roles.hpp).
   std::string trained_name;
+  std::optional<said> model_type;
   std::vector<named_role> awaits_roles;
   /// A model's name that says that its weights are stored quantised; the format in which its config.json says so, empty where they are dequantised as
   /// they are loaded.

@@ -60,6 +60,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
       if (same == known) m = known;
     }
     d.replace("model", model_to_json(m), from.source);
+    if (const auto type = from.root.find("model_type"); type != from.root.end() && type->is_string()) d.model_type = draft::said{type->get<std::string>(), from.source};
     say_configured(d, from.root, from.source);
   });
 }

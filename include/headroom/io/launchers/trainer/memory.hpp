@@ -58,7 +58,9 @@ class trainer_memory {
   void liger_by_release() {
     using change = void (*)(draft&, const std::string&);
     const change layers = [](draft& d, const std::string& place) {
-      if (!has_liger_layers(model_of(d))) d.unmodelled_key("use_liger_kernel", true, place, "beside this method, of a model whose layers are not those of a dense Llama or Qwen");
+      const auto is = liger_of(d, model_of(d), false);
+      if (is == liger_has::nothing) return d.notes.push_back(place + ": Liger has no kernels for this model, and the program goes on without them");
+      if (is != liger_has::layers) d.unmodelled_key("use_liger_kernel", true, place, "beside this method, of a model whose layers are not those of a dense Llama or Qwen");
       d.replace("kernels", {"norm", "gated", "rotary"}, place);
     };
     const change loss = [](draft& d, const std::string& place) { d.unmodelled_key("use_liger_kernel", true, place, "beside this method, whose loss is Liger's since TRL 0.25"); };
