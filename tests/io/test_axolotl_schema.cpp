@@ -66,6 +66,8 @@ TEST_CASE("sentences of what ends axolotl say how to go on") {
   CHECK(holds(why(llama + "output_dir:\n"), "axo.yaml:5: output_dir is null, at which axolotl ends: give it a value, or take it out"));
   CHECK(holds(why(llama + "early_stopping_patience: 3\n"), "axo.yaml:5: axolotl ends at early_stopping_patience without save_steps and eval_steps: give both, or take it out"));
   CHECK(holds(why(llama + "save_steps: 10\nsaves_per_epoch: 1\n"), "axo.yaml:6: saves_per_epoch and save_steps end axolotl together: take one of them out"));
+  CHECK(holds(why(llama + "datasets:\n  - path: a\n    type: sharegpt.load_role\n"), "axo.yaml:5: axolotl has data of type sharegpt no longer, and ends there"));
+  CHECK(yaml(llama + "datasets:\n  - path: a\n    type: {field_system: sharegpt}\n  - path: b\n    type: chat_template\n").batch.micro == 2);
   CHECK(holds(why(llama + "max_packed_sequence_len: 2048\n"), "axo.yaml:5: axolotl has max_packed_sequence_len no longer, and ends there"));
   CHECK(holds(why(llama + "rl: ebft\nebft:\n  mode: structured\n"), "axo.yaml:5: axolotl's release 0.18 ends at rl ebft before it loads a model"));
   CHECK(holds(why(llama + "reward_model: true\nsample_packing: true\n"), "axo.yaml:6: sample_packing = true is not modelled"));  // check_sample_packing_w_rl asks rl alone

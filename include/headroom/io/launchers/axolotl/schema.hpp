@@ -47,12 +47,17 @@ class axolotl_schema {
     return v.is_string() ? !v.get_ref<const std::string&>().empty() : !v.empty();
   }
 
-  /// What there was once (DeprecatedParameters, check_deprecated_unsloth_fields).
+  /// What there was once (DeprecatedParameters, check_deprecated_unsloth_fields, deprecate_sharegpt_datasets).
   void removed() const {
     for (const auto* key : {"max_packed_sequence_len", "rope_scaling", "s2_attention", "flash_attn_rms_norm", "unsloth_cross_entropy_loss", "unsloth_lora_mlp", "unsloth_lora_qkv", "unsloth_lora_o", "unsloth_rms_norm", "unsloth_rope"})
       if (on(key)) ends(key, "axolotl has " + std::string{key} + " no longer, and ends there (utils/schemas/deprecated.py): take it out");
     for (const auto* key : {"dpo_use_logits_to_keep", "dpo_generate_during_eval", "dpo_norm_loss", "rpo_alpha"})
       if (!said(key).is_null()) ends(key, "axolotl has " + std::string{key} + " no longer, and ends there (utils/schemas/deprecated.py): take it out");
+    const auto data = said("datasets");
+    if (!data.is_array()) return;
+    for (const auto& one : data)
+      if (one.is_object() && one.contains("type") && one["type"].is_string() && one["type"].get_ref<const std::string&>().starts_with("sharegpt"))
+        ends("datasets", "axolotl has data of type sharegpt no longer, and ends there (utils/schemas/validation.py, deprecate_sharegpt_datasets): type chat_template reads them, with field_messages and message_property_mappings");
   }
   /// Keys that must have a value, and those that count.
   void values() const {
