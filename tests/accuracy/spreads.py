@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calibrates the spreads of include/headroom/report/assumption.hpp on half of the measured records and judges it by the other half.
+"""Calibrates the spreads of include/headroom/uncertainty.hpp on half of the measured records and judges it by the other half.
 
     build/bin/headroom validate tests/accuracy/measured.jsonl --json | python3 tests/accuracy/spreads.py [--names] [--families]
 
@@ -16,8 +16,8 @@ import re
 import statistics
 import sys
 
-LINES = re.compile(r"\{\"(\w+)\", reading::\w+, error_base::\w+, (-?[\d']+), (-?[\d']+)\}")
-HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/headroom/report/assumption.hpp"
+LINES = re.compile(r"\{\w+, \"(\w+)\", \w+, error_base::\w+, (-?[\d']+), (-?[\d']+)\}")
+HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/headroom/uncertainty.hpp"
 T80 = 1.533
 QUANTILES = {50: 0.741, 60: 0.941, 70: 1.190, 80: 1.533, 90: 2.132, 95: 2.776, 98: 3.747, 99: 4.604}
 
@@ -31,7 +31,7 @@ def has(r, source):
 
 
 # Source of error; how far it reaches below and above, in proportion; the least that is said of it; its records. Of routing 0.15: a busy rank
-# computes up to 1.4 times its share (report/assumption.hpp), two or three standard deviations.
+# computes up to 1.4 times its share (uncertainty.hpp), two or three standard deviations.
 CALIBRATED = [
     ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
     ("recipe", 1, 1, 30, lambda r: r["family"] in ("torchtune", "bridge")),
@@ -96,7 +96,7 @@ def judged(records, spreads, t):
 
 
 # What is said of a mechanism that no run was compared with, below and above: as of pipelines of eager layers and of training methods
-# (report/assumption.hpp, eager_stages and methods).
+# (uncertainty.hpp, eager_stages and methods).
 UNMEASURED = (50, 200)
 
 

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The ranges of reports against measured runs: they hold what they say, and are narrow where the model is exact. The spreads that they
-// are made of (include/headroom/report/assumption.hpp) are calibrated on half of these records by spreads.py; here they are judged by all.
+// are made of (include/headroom/uncertainty.hpp) are calibrated on half of these records by spreads.py; here they are judged by all.
 #include "records.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ TEST_CASE("the ranges of each family and metric") {
 
 TEST_CASE("a confidence is the share of measured values inside") {
   // As many more or fewer as two standard deviations of 324 draws: 6 % at one half, 2.6 % at 0.95; and more, where spreads are wider than
-  // the runs now ask for (report/assumption.hpp).
+  // the runs now ask for (uncertainty.hpp).
   for (const auto& asked : {std::pair{0.5, 0.125}, {0.8, 0.07}, {0.9, 0.04}, {0.95, 0.03}, {0.99, 0.02}}) {
     const double sure = asked.first, slack = asked.second;
     CAPTURE(sure);

@@ -118,7 +118,7 @@ TEST_CASE("a base that GPTQ packed, at one length") {
   CHECK(seen == 2);
 }
 
-// The range of a job whose samples' lengths nobody knows (report/assumption.hpp, unknown_lengths) is calibrated on the first, third, fifth, … of these
+// The range of a job whose samples' lengths nobody knows (uncertainty.hpp, unknown_lengths) is calibrated on the first, third, fifth, … of these
 // runs: what follows is held to the others.
 TEST_CASE("where lengths are not known, the range of what is reserved holds runs whose lengths vary") {
   std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/swift_lengths.jsonl");

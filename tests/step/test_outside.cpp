@@ -78,7 +78,7 @@ TEST_CASE("what communicators were seen to take lies in the range") {
     const auto derived = static_cast<double>((nccl(j) + others).count()) / 1048576;
     CAPTURE(derived);
     CHECK(derived <= seen_mib);
-    CHECK(seen_mib <= derived * (1 + 2.776 * 0.8));  // report/assumption.hpp nccl_buffers, with four degrees of freedom
+    CHECK(seen_mib <= derived * (1 + 2.776 * 0.8));  // uncertainty.hpp nccl_buffers, with four degrees of freedom
   };
   auto j = megatron_job(models::llama_3_1_8b, 1);
   j.framework = frameworks::libtorch;

@@ -1,10 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The assumptions that a report may make, by name; their sentences and spreads: report/assumption.hpp.
+// The assumptions that a report may make, by name; their sentences: report/assumption.hpp; their spreads: uncertainty.hpp.
 #pragma once
 
-#include <headroom/report/spread.hpp>
-
-#include <array>
+#include <cstdint>
 
 namespace headroom {
 
@@ -28,15 +26,7 @@ enum class assumption : std::uint8_t {
 };
 // clang-format on
 
-/// One assumption: the sentence that a report prints, and its spreads or why it has none. What decides may have some, too.
-struct assumption_entry {
-  assumption id{};
-  std::string_view sentence{};
-  std::array<spread, 3> spreads{};
-  without_spread why{};
-
-  constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
-  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text, spread one = {}, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three}, why(reason) {}
-};
+/// How many there are.
+inline constexpr int assumption_count = static_cast<int>(assumption::newest_framework) + 1;
 
 }  // namespace headroom

@@ -2,13 +2,16 @@
 // The assumptions of one report.
 #pragma once
 
-#include <headroom/report/assumption.hpp>
+#include <headroom/report/assumption_kind.hpp>
+
+#include <array>
+#include <cstddef>
 
 namespace headroom {
 
 /// Assumptions of one report, each once.
 struct assumption_set {
-  std::array<std::uint64_t, (all_assumptions.size() + 63) / 64> words{};
+  std::array<std::uint64_t, (assumption_count + 63) / 64> words{};
 
   constexpr void add(assumption a) { word(a) |= bit(a); }
   constexpr void remove(assumption a) { word(a) &= ~bit(a); }

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// By how much a measured value lies below or above a predicted one: what an assumption (report/assumption.hpp) costs in certainty.
+// What is measured of a rank, and what an error in its prediction is proportional to: the words of uncertainty.hpp.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,6 @@ inline constexpr int error_base_count = static_cast<int>(error_base::device) + 1
 
 /// What stays in the cache until the GPU is full and is then given back: it is in what is reserved, but a job fits without it.
 constexpr bool given_back(error_base b) { return b == error_base::orders || b == error_base::cached; }
-
-/// One reason why a measured value differs from a predicted one, independent of the others. `below` and `above`: by how much it
-/// typically (one standard deviation) lies below or above, in thousandths of what it is proportional to.
-struct spread {
-  std::string_view from{};  ///< what it is called in the report file; empty: none
-  reading first{};          ///< the first number that it is in
-  error_base of{};
-  std::int32_t below{}, above{};
-};
-
-/// Why an assumption has no spread of its own.
-enum class without_spread : std::uint8_t {
-  fills_in,          ///< it fills in what a job leaves open: the report is of the job with that
-  decides,           ///< … and another choice takes several times as much: said before the numbers
-  left_out,          ///< it says what is no part of these numbers
-  in_other_spreads,  ///< its errors are in the records that others are calibrated on: tensors, compiler, recipe
-};
 
 /// Its name in a report.
 constexpr std::string_view text(reading m) {

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// How much of a rank's peak grows with the tokens that are routed to its experts: what an uneven router puts in doubt (report/assumption.hpp).
+// How much of a rank's peak grows with the tokens that are routed to its experts: what an uneven router puts in doubt (uncertainty.hpp).
 #pragma once
 
 #include <headroom/engine/tensor_parallel/chunks.hpp>
