@@ -2,6 +2,7 @@
 // How long an estimate takes. A time says little on somebody else's machine, so each line also counts in units of something
 // that every machine does: "copies" is the time as a multiple of copying one report, "adds" as a multiple of one checked
 // 64-bit addition in a dependent chain.
+#include <headroom/model/zoo.hpp>
 #include <headroom/headroom.hpp>
 #include <headroom/model/inventory.hpp>
 #include <headroom/replay.hpp>

@@ -5,6 +5,7 @@
 #include "answers.hpp"
 #include "request.hpp"
 
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/measured_job.hpp>

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom list WHAT [PART]: the names that a job file may use, with what tells them apart.
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/counted.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report/text_table.hpp>

@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What the page asks: texts in, JSON out, over what the program asks, too (../calls). Each function answers {"error": sentence} for bad input;
 // an answer lasts until the next call. One thread, no files.
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/export.hpp>

@@ -2,6 +2,7 @@
 // How sure: the range in which a measured value is expected, from the spreads of its assumptions (uncertainty.hpp), and whether a job fits for sure.
 #pragma once
 
+#include <headroom/report.hpp>
 #include <headroom/uncertainty.hpp>
 
 #include <concepts>
@@ -29,7 +30,7 @@ struct byte_range {
   bytes low{};
   bytes high{};
   [[nodiscard]] constexpr bool contains(bytes b) const { return low <= b && b <= high; }
-  friend constexpr bool operator==(const byte_range&, const byte_range&) = default;
+  bool operator==(const byte_range&) const = default;
 };
 
 /// Whether a source of error is one of this report, and of this number.
@@ -99,8 +100,7 @@ namespace detail {
 
 /// How far a measured number reaches below and above a predicted one: independent sources of error, added in quadrature. `base` says what
 /// each is proportional to.
-template <class Base>
-constexpr byte_range reach_of(const assumption_set& listed, reading m, confidence sure, const Base& base) {
+constexpr byte_range reach_of(const assumption_set& listed, reading m, confidence sure, const auto& base) {
   std::array<std::int64_t, uncertainties.size()> below{}, above{};
   for (std::size_t i = 0; i < uncertainties.size(); ++i) {
     const auto& s = uncertainties[i];

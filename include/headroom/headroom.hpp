@@ -12,9 +12,10 @@
 #include <headroom/estimate.hpp>               // estimate(job) -> report
 #include <headroom/fits.hpp>                   // fits(job), fits(job, 0.95), require_fits<job>
 #include <headroom/framework/frameworks.hpp>   // profiles by name
-#include <headroom/hardware/gpu.hpp>           // gpus::h100_sxm_80gb, …
+#include <headroom/hardware/gpu.hpp>           // gpus::h100_sxm_80gb, …; all of them: hardware/gpu_names.hpp
 #include <headroom/job.hpp>                    // what is trained, on what, how
-#include <headroom/model/zoo.hpp>              // models::llama_3_1_8b, …
+#include <headroom/model/zoo_models.hpp>       // models::llama_3_1_8b, …; by name: model/zoo.hpp
+#include <headroom/model/zoo_recent.hpp>
 #include <headroom/report.hpp>                 // what that occupies, where and when
 #include <headroom/solve/balance.hpp>          // uneven pipeline stages with the most headroom
 #include <headroom/solve/solve.hpp>            // the largest micro-batch that fits, the fewest GPUs, …

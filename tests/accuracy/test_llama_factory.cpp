@@ -5,6 +5,7 @@
 
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/headroom.hpp>
+#include <headroom/model/zoo.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,7 @@
 // Counted points of layers of several kinds (tests/data/kinds.json), and what the walk says of the same layer.
 #pragma once
 
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/io/huggingface.hpp>
 

@@ -4,6 +4,7 @@
 
 #include "kind_points.hpp"
 
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/io/counted.hpp>

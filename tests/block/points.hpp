@@ -2,6 +2,7 @@
 // Counted points (tests/data/saved_tensors.json) as scenes and jobs.
 #pragma once
 
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/estimate.hpp>
 
 #include <nlohmann/json.hpp>

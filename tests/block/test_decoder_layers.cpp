@@ -2,6 +2,7 @@
 // Whole layers of decoders, from a config.json on, against counts of unique storages made around transformers' own modules (tests/data/saved_layers.json).
 #include "kind_points.hpp"
 
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/framework/frameworks.hpp>
 
 namespace test_decoder_layers {

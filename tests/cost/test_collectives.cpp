@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What collectives move, and over what.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/cost/collectives.hpp>
 
 #include "both.hpp"

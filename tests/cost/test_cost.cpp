@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What a predicted step time must hold, whatever the calibration.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/cost/bounds.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>

@@ -2,6 +2,7 @@
 // What must hold between two predicted step times, what a time assumes, and times that papers publish of a single mechanism.
 #include <headroom/cost/bounds.hpp>
 #include <headroom/framework/frameworks.hpp>
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/report/cost_assumptions.hpp>
 #include <headroom/model/zoo.hpp>
 

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Step times of hybrid stacks under Megatron: every kind of half takes its own time, wherever it lies.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/cost/cost.hpp>
 #include <headroom/plan/judge.hpp>

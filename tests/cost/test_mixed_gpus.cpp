@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Which kinds of GPU a stage lies on, and how fast it runs there, beside a list that says it rank by rank.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/cost/cost.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>

@@ -3,6 +3,7 @@
 #include <headroom/cost/cost.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/headroom.hpp>
+#include <headroom/model/zoo.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // FLOPs and step times of encoders, decoders that attend to them, and vision towers: published counts and sums written out.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/cost/cost.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>

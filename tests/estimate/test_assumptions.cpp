@@ -3,6 +3,7 @@
 #include <headroom/estimate.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>
+#include <headroom/report/assumption.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,6 +5,7 @@
 #include "add_up.hpp"
 
 #include <headroom/headroom.hpp>
+#include <headroom/report/assumption.hpp>
 
 #include <algorithm>
 #include <cmath>

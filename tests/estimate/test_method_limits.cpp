@@ -2,6 +2,7 @@
 // What lengths, evaluations, methods and rollouts may be, from both sides of each limit: one change makes a job that is accepted one that is
 // refused, by the sentence that names it.
 #include <headroom/headroom.hpp>
+#include <headroom/model/zoo.hpp>
 #include <headroom/objection.hpp>
 
 #include <doctest/doctest.h>

@@ -2,6 +2,7 @@
 // read_job(job_to_json(j)) == j for jobs drawn at random over every key.
 #include <doctest/doctest.h>
 
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <random>
 

@@ -4,6 +4,7 @@
 
 #include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/admission.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report_json.hpp>

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Searches over models with an encoder or a vision tower: what a plan is ranked by is what estimate() and cost() say of its job.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>
 #include <headroom/plan/judge.hpp>

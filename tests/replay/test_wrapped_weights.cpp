@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What wrapping a model on the GPU leaves there: sums on paper.
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/job.hpp>
 #include <headroom/model/zoo.hpp>

@@ -4,6 +4,7 @@
 // split_batches, offload_model, offload_optimizer; verl workers/fsdp_workers.py rollout_mode, trainer_mode; PEFT tuners/lora/layer.py get_delta_weight.
 #include "../estimate/dice.hpp"
 
+#include <headroom/hardware/gpu.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/framework/frameworks.hpp>
 

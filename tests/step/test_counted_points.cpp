@@ -3,6 +3,7 @@
 // within half a percent, and what the half percent is made of is said where it is known.
 #include "../block/points.hpp"
 
+#include <headroom/hardware/gpu.hpp>
 #include <doctest/doctest.h>
 
 #include <cmath>

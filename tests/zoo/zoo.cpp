@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Every model that the library knows by name is estimated in a constant expression. It is compiled, not run.
 #include <headroom/headroom.hpp>
+#include <headroom/model/zoo.hpp>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // What a predicted step time takes for granted.
 #pragma once
 
-#include <headroom/hardware/gpu.hpp>
+#include <headroom/hardware/accelerator.hpp>
 
 namespace headroom {
 
@@ -38,7 +38,7 @@ struct time_assumption_set {
   std::uint32_t bits{};
   constexpr void add(time_assumption a, bool when = true) { bits |= (when ? std::uint32_t{1} : std::uint32_t{0}) << static_cast<int>(a); }
   [[nodiscard]] constexpr bool has(time_assumption a) const { return (bits >> static_cast<int>(a) & 1U) != 0; }
-  friend constexpr bool operator==(const time_assumption_set&, const time_assumption_set&) = default;
+  bool operator==(const time_assumption_set&) const = default;
 };
 static_assert(time_assumption_count <= 32);
 

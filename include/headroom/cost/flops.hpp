@@ -5,6 +5,7 @@
 #include <headroom/block/stack_layers.hpp>
 #include <headroom/cost/machine.hpp>
 #include <headroom/cost/side_matrices.hpp>
+#include <headroom/model/mixers.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom {
@@ -51,6 +52,30 @@ struct forward_flops {
 };
 
 namespace detail {
+
+/// FLOPs of one position in the forward of a recurrent mixer, beside its matrices.
+constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
+  switch (kind) {
+    case mixer_kind::none:
+    case mixer_kind::attention:
+    case mixer_kind::global_attention:
+    case mixer_kind::latent_attention:
+    case mixer_kind::sparse_attention:
+    case mixer_kind::shared_attention:
+    case mixer_kind::shared_global_attention:
+    case mixer_kind::own: break;
+    case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
+    case mixer_kind::mamba2:
+    case mixer_kind::attention_mamba2: return mamba2_flops(m);
+    case mixer_kind::mamba1: return mamba1_flops(m);
+    case mixer_kind::gated_convolution: return gated_convolution_flops(m);
+    case mixer_kind::lightning_attention: return lightning_flops(m);
+    case mixer_kind::rg_lru: return rg_lru_flops(m);
+    case mixer_kind::kimi_delta: return kimi_delta_flops(m);
+  }
+  return 0;
+}
+
 
 /// Layers of a stack beside the main one.
 constexpr forward_flops side_stack_flops(const shape& stack, double samples, double sequence, causal_convention c) {

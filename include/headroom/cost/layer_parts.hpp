@@ -11,6 +11,14 @@
 
 namespace headroom::detail {
 
+/// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
+constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
+  if (kind == mixer_kind::mamba1) return mamba1_loops(sequence);
+  if (kind == mixer_kind::lightning_attention) return lightning_loops(m, sequence);
+  if (kind == mixer_kind::rg_lru) return rg_lru_loops(sequence);
+  return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
+}
+
 /// Seconds of one direction.
 struct pass_seconds {
   double matmul{};

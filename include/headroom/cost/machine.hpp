@@ -6,6 +6,7 @@
 #include <headroom/cost/rates.hpp>
 #include <headroom/error.hpp>
 #include <headroom/framework/profile.hpp>
+#include <headroom/hardware/accelerator.hpp>
 
 namespace headroom {
 
@@ -13,6 +14,16 @@ namespace headroom {
 template <class... Counts>
 constexpr double product(Counts... n) {
   return (1.0 * ... * static_cast<double>(n));
+}
+
+/// A GPU's usual share of its node's network in 10^9 bits a second: nodes of eight V100 with four ports of 100, of A100 with four of
+/// 200 (DGX A100 has eight; most published clusters four), from Hopper on a port of 400 for each GPU; cards without links between
+/// them, one port of 100 for eight.
+constexpr double network_gbit_of(const gpu& g) {
+  if (g.network_gbit > 0) return static_cast<double>(g.network_gbit);
+  if (g.link_gb_s < 100) return 12.5;
+  if (g.maker == vendor::nvidia && g.compute_capability < 80) return 50.0;
+  return g.maker == vendor::nvidia && g.compute_capability / 10 == 8 ? 100.0 : 400.0;
 }
 
 /// How two GPUs of a job are joined.

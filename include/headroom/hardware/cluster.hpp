@@ -2,7 +2,7 @@
 #pragma once
 
 #include <headroom/error.hpp>
-#include <headroom/hardware/gpu.hpp>
+#include <headroom/hardware/accelerator.hpp>
 
 #include <initializer_list>
 
@@ -12,7 +12,7 @@ namespace headroom {
 struct gpu_group {
   headroom::gpu gpu{};
   std::int64_t count{};
-  friend constexpr bool operator==(const gpu_group&, const gpu_group&) = default;
+  bool operator==(const gpu_group&) const = default;
 };
 
 /// The kinds of GPU that a mixed cluster has beside its first.
@@ -29,7 +29,7 @@ struct gpu_groups {
     if (size == capacity) refuse("headroom: a cluster holds at most 4 kinds of GPU", capacity + 1);
     list[size++] = g;
   }
-  friend constexpr bool operator==(const gpu_groups&, const gpu_groups&) = default;
+  bool operator==(const gpu_groups&) const = default;
 };
 
 /// Nodes of GPUs. Host memory and NVMe are per node; 0: not stated, so not judged.
@@ -59,15 +59,14 @@ struct cluster {
   }
   [[nodiscard]] constexpr const headroom::gpu& accelerator(std::size_t kind) const { return kind == 0 ? accelerator() : others.list[kind - 1].gpu; }
   /// The first kind of which is(gpu) holds; null where there is none.
-  template <class Is>
-  [[nodiscard]] constexpr const headroom::gpu* kind_that(const Is& is) const {
+  [[nodiscard]] constexpr const headroom::gpu* kind_that(const auto& is) const {
     for (std::size_t kind = 0; kind < kinds(); ++kind)
       if (is(accelerator(kind))) return &accelerator(kind);
     return nullptr;
   }
   /// What a process can use of a GPU; 0 where others hold all of it.
   [[nodiscard]] constexpr bytes left_of(const headroom::gpu& g) const { return taken < g.memory ? g.memory - taken : bytes{0}; }
-  friend constexpr bool operator==(const cluster&, const cluster&) = default;
+  bool operator==(const cluster&) const = default;
 };
 
 }  // namespace headroom

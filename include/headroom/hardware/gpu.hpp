@@ -2,41 +2,9 @@
 // Accelerators as data. A new one is one value; anything that is a `gpu` can be put into a job.
 #pragma once
 
-#include <headroom/name.hpp>
-#include <headroom/units/literals.hpp>
-
-#include <array>
+#include <headroom/hardware/accelerator.hpp>
 
 namespace headroom {
-
-/// Who makes it; `cpu` counts tensors that lie in the host's memory.
-enum class vendor : std::uint8_t { cpu, amazon, amd, google, huawei, intel, nvidia };
-
-/// One accelerator. `memory` is what a process can use, as torch.cuda.get_device_properties().total_memory reports it, not the
-/// figure on the box. Rates are dense peaks; 0: no such unit, or not known.
-struct gpu {
-  name label{};
-  bytes memory{};
-  std::int32_t compute_capability{};   ///< ten times the CUDA one: 90 is 9.0
-  std::int32_t bandwidth_gb_s{};       ///< of its memory, 10^9 bytes a second
-  std::int32_t bf16_tflops_x10{};
-  std::int32_t fp16_tflops_x10{};
-  std::int32_t fp8_tflops_x10{};
-  std::int32_t fp32_tflops_x10{};
-  std::int32_t link_gb_s{};            ///< to its neighbours in the node, all links together, one direction
-  std::int32_t pcie_generation{};
-  vendor maker{vendor::nvidia};
-  std::int32_t matmul_tflops_x10{};    ///< the best 16-bit matrix multiplication measured on it; 0: not known
-  std::int32_t link_domain{};          ///< GPUs that its links join where those are more than a node's; 0: a node's
-  std::int32_t network_gbit{};         ///< usual share of its node's network, 10^9 bits a second; 0: by its generation
-  bool unified{};                      ///< its memory is the host's, too: what is moved to the host frees nothing
-
-  friend constexpr bool operator==(const gpu&, const gpu&) = default;
-};
-
-/// Accelerators whose programs a compiler lays out as a whole (XLA, Neuron), tensors and all: none of the rules of PyTorch's autograd engine
-/// and caching allocator holds there.
-constexpr bool compiles_whole_programs(const gpu& g) { return g.maker == vendor::google || g.maker == vendor::amazon; }
 
 /// Sources: vendors' data sheets for rates and links (NVIDIA's architecture white papers of GA102, AD102 and GB202 for GeForce cards: dense, with
 /// accumulation in fp32); `memory` from torch's out-of-memory messages and device properties in public issues (driver dependent, about 0.2 GiB
@@ -98,7 +66,6 @@ inline constexpr gpu h800_sxm_80gb{"h800-sxm-80gb", 81009 * mib, 90, 3350, 9890,
 inline constexpr gpu h20_96gb{"h20-96gb", 97280 * mib, 90, 4000, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia, 1422};
 inline constexpr gpu h20_141gb{"h20-141gb", 143165 * mib, 90, 4800, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia, 1422};
 inline constexpr gpu h100_pcie_80gb{"h100-pcie-80gb", 81009 * mib, 90, 2039, 7560, 7560, 15130, 510, 300, 5, vendor::nvidia};
-inline constexpr gpu h100_sxm_80gb{"h100-sxm-80gb", 81009 * mib, 90, 3350, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 7945};
 inline constexpr gpu h100_sxm_96gb{"h100-sxm-96gb", 97270 * mib, 90, 2400, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 6710};
 inline constexpr gpu h100_nvl_94gb{"h100-nvl-94gb", 95334 * mib, 90, 3938, 8350, 8350, 16710, 600, 300, 5, vendor::nvidia};
 inline constexpr gpu h200_sxm_141gb{"h200-sxm-141gb", 143165 * mib, 90, 4800, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 7945};
@@ -128,68 +95,7 @@ inline constexpr gpu trainium2_96gb{"trainium2-96gb", 98304 * mib, 0, 2900, 6670
 
 /// A processor: tensors cost exactly their bytes, no context, no library workspaces. For counting, not for capacity.
 inline constexpr gpu cpu{.label = "cpu", .memory = 1024 * 1024 * mib, .maker = vendor::cpu};
-
-inline constexpr auto all = std::to_array<gpu>({
-    p100_pcie_16gb, v100_sxm2_16gb, v100_sxm2_32gb, t4, rtx_2080_ti, a10g, a40, rtx_3060, rtx_3060_ti, rtx_3070, rtx_3070_ti, rtx_3080, rtx_3080_12gb,
-    rtx_3080_ti, rtx_3090, rtx_4060_ti_8gb, rtx_4060_ti_16gb, rtx_4070, rtx_4070_super, rtx_4070_ti, rtx_4070_ti_super, rtx_4080, rtx_4080_super,
-    rtx_4090, rtx_5070, rtx_5070_ti, rtx_5080, rtx_5090, rtx_pro_6000, rtx_pro_6000_server, rtx_a6000, rtx_6000_ada, l4, l20, l40, l40s, a30,
-    a100_sxm_40gb, a100_sxm_80gb, a100_pcie_40gb, a100_pcie_80gb, a800_sxm_80gb, h800_sxm_80gb, h20_96gb, h20_141gb, h100_pcie_80gb, h100_sxm_80gb,
-    h100_sxm_96gb, h100_nvl_94gb, h200_sxm_141gb, gh200_96gb, gh200_144gb, b200_sxm_180gb, gb200_186gb, b300_sxm_288gb, gb300_288gb, gb10, mi210_64gb,
-    mi250x_128gb, mi300x_192gb, mi300a_128gb, mi325x_256gb, mi355x_288gb, gaudi2_96gb, gaudi3_128gb, ascend_910b_64gb, ascend_910c_64gb, tpu_v4,
-    tpu_v5e, tpu_v5p, tpu_v6e, trainium2_96gb, cpu});
-
-/// Another name of a GPU.
-struct alias { name from; name to; };
-/// The other names that are known.
-inline constexpr auto aliases = std::to_array<alias>({
-    {"a100-80gb", "a100-sxm-80gb"},
-    {"h100-80gb", "h100-sxm-80gb"},
-    {"h200", "h200-sxm-141gb"},
-    {"b200", "b200-sxm-180gb"},
-    {"b300", "b300-sxm-288gb"},
-    {"gb200", "gb200-186gb"},
-    {"gb300", "gb300-288gb"},
-    {"a10g-24gb", "a10g"},
-    {"a800-80gb", "a800-sxm-80gb"},
-    {"v100-32gb", "v100-sxm2-32gb"},
-    {"v100-16gb", "v100-sxm2-16gb"},
-    {"mi250x", "mi250x-128gb"},
-    {"mi300x", "mi300x-192gb"},
-    {"mi325x", "mi325x-256gb"},
-    {"mi355x", "mi355x-288gb"},
-    {"mi300a", "mi300a-128gb"},
-    {"mi210", "mi210-64gb"},
-    {"p100", "p100-pcie-16gb"},
-    {"rtx-3060-12gb", "rtx-3060"},
-    {"rtx-3080-10gb", "rtx-3080"},
-    {"rtx-pro-6000-blackwell", "rtx-pro-6000"},
-    {"dgx-spark", "gb10"},
-    {"h20-3e", "h20-141gb"},
-    {"ascend-910c", "ascend-910c-64gb"},
-    {"trainium2", "trainium2-96gb"}});
-/// Names that drivers report, in small letters and without the maker (io/job/hardware.hpp); read and not listed.
-inline constexpr auto driver_names = std::to_array<alias>({
-    {"a100-sxm4-40gb", "a100-sxm-40gb"},
-    {"a100-sxm4-80gb", "a100-sxm-80gb"},
-    {"a100-80gb-pcie", "a100-pcie-80gb"},
-    {"a800-sxm4-80gb", "a800-sxm-80gb"},
-    {"h100-80gb-hbm3", "h100-sxm-80gb"},
-    {"h100-pcie", "h100-pcie-80gb"},
-    {"h100-nvl", "h100-nvl-94gb"},
-    {"gh200-480gb", "gh200-96gb"},
-    {"rtx-pro-6000-blackwell-workstation-edition", "rtx-pro-6000"},
-    {"rtx-pro-6000-blackwell-server-edition", "rtx-pro-6000-server"}});
 }  // namespace gpus
 // clang-format on
-
-/// A GPU's usual share of its node's network in 10^9 bits a second: nodes of eight V100 with four ports of 100, of A100 with four of
-/// 200 (DGX A100 has eight; most published clusters four), from Hopper on a port of 400 for each GPU; cards without links between
-/// them, one port of 100 for eight.
-constexpr double network_gbit_of(const gpu& g) {
-  if (g.network_gbit > 0) return static_cast<double>(g.network_gbit);
-  if (g.link_gb_s < 100) return 12.5;
-  if (g.maker == vendor::nvidia && g.compute_capability < 80) return 50.0;
-  return g.maker == vendor::nvidia && g.compute_capability / 10 == 8 ? 100.0 : 400.0;
-}
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 // Prices as people give them, and the cheapest plans as a table and as JSON.
 #pragma once
 
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/plan_text.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 

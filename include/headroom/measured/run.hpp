@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/uncertainty.hpp>
+#include <headroom/units/quantity.hpp>
 
 #include <array>
 
@@ -32,7 +33,7 @@ struct measured_run {
   [[nodiscard]] constexpr bool of_memory() const { return (has(reading::allocated) || has(reading::active) || has(reading::reserved) || has(reading::device)) && predicted[0] > bytes{0}; }
   [[nodiscard]] constexpr bool of_time() const { return step > 0 && predicted_step > 0; }
   [[nodiscard]] constexpr bool given() const { return of_memory() || of_time(); }
-  friend constexpr bool operator==(const measured_run&, const measured_run&) = default;
+  bool operator==(const measured_run&) const = default;
 };
 
 }  // namespace headroom

@@ -108,35 +108,4 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
   }
 }
 
-/// FLOPs of one position in the forward of a recurrent mixer, beside its matrices.
-constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
-  switch (kind) {
-    case mixer_kind::none:
-    case mixer_kind::attention:
-    case mixer_kind::global_attention:
-    case mixer_kind::latent_attention:
-    case mixer_kind::sparse_attention:
-    case mixer_kind::shared_attention:
-    case mixer_kind::shared_global_attention:
-    case mixer_kind::own: break;
-    case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
-    case mixer_kind::mamba2:
-    case mixer_kind::attention_mamba2: return mamba2_flops(m);
-    case mixer_kind::mamba1: return mamba1_flops(m);
-    case mixer_kind::gated_convolution: return gated_convolution_flops(m);
-    case mixer_kind::lightning_attention: return lightning_flops(m);
-    case mixer_kind::rg_lru: return rg_lru_flops(m);
-    case mixer_kind::kimi_delta: return kimi_delta_flops(m);
-  }
-  return 0;
-}
-
-/// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
-constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
-  if (kind == mixer_kind::mamba1) return mamba1_loops(sequence);
-  if (kind == mixer_kind::lightning_attention) return lightning_loops(m, sequence);
-  if (kind == mixer_kind::rg_lru) return rg_lru_loops(sequence);
-  return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
-}
-
 }  // namespace headroom::detail

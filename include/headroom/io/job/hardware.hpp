@@ -2,6 +2,7 @@
 // The `hardware` key of a job: a GPU of the table, one of one's own, or several kinds.
 #pragma once
 
+#include <headroom/hardware/gpu_names.hpp>
 #include <headroom/io/syntax/keys.hpp>
 #include <headroom/job.hpp>
 
