@@ -33,7 +33,7 @@ struct batch {
   /// Whether micro-batches are of different lengths: packed ones are not, whatever their documents are.
   [[nodiscard]] constexpr bool varies() const { return lengths.given() && !packed; }
   [[nodiscard]] constexpr std::int64_t longest() const { return lengths.padded(varies() ? lengths.longest_within(sequence) : sequence); }
-  friend constexpr bool operator==(const batch&, const batch&) = default;
+  bool operator==(const batch&) const = default;
 };
 
 /// What is computed again in backward instead of being saved (activation checkpointing): nothing, whole layers, or parts of them.
@@ -56,7 +56,7 @@ struct recompute {
 
   static const recompute none;
   static const recompute full;
-  friend constexpr bool operator==(const recompute&, const recompute&) = default;
+  bool operator==(const recompute&) const = default;
 };
 /// Nothing is computed again.
 inline constexpr recompute recompute::none{};
@@ -80,7 +80,7 @@ struct loss {
   std::int64_t chunk_tokens{};   ///< positions of each sample in a chunk; 0: the framework's
   choice chunked_head{};         ///< the head too runs chunk by chunk
   bool balances_experts{};       ///< transformers adds a loss of the routers' probabilities (output_router_logits)
-  friend constexpr bool operator==(const loss&, const loss&) = default;
+  bool operator==(const loss&) const = default;
 };
 
 /// Of the process: what CUBLAS_WORKSPACE_CONFIG, PYTORCH_CUDA_ALLOC_CONF and NCCL_BUFFSIZE say.
@@ -94,7 +94,7 @@ struct environment {
   probability garbage_collection_threshold{};
   bytes nccl_buffsize{-1};
   std::int32_t torch{};          ///< version of PyTorch, 100 × major + minor (2.12: 212); 0: of the framework's date
-  friend constexpr bool operator==(const environment&, const environment&) = default;
+  bool operator==(const environment&) const = default;
 };
 
 /// A training job. `model`, `hardware` and `batch.sequence` are all that has to be said; what is left open is the framework's, and the report
@@ -128,7 +128,7 @@ struct job {
   std::int32_t assumed_defaults{};   ///< of its launch files' program, that its releases changed: the older ones are in this job
   bool undated{};                    ///< its framework's version was said, and tells nothing of its date
 
-  friend constexpr bool operator==(const job&, const job&) = default;
+  bool operator==(const job&) const = default;
 };
 
 /// What tells the jobs of one search apart, in one number: what a search opens, mixed by FNV-1a's multiplication (Fowler, Noll, Vo).

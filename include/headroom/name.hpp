@@ -24,7 +24,7 @@ struct basic_name {
   [[nodiscard]] constexpr bool empty() const { return text[0] == '\0'; }
   friend constexpr bool operator==(const basic_name& a, std::string_view b) { return a.view() == b; }
   friend constexpr bool operator==(const basic_name& a, const char* b) { return a.view() == b; }
-  friend constexpr bool operator==(const basic_name&, const basic_name&) = default;
+  bool operator==(const basic_name&) const = default;
 };
 
 /// Names of models and GPUs, and the shorter ones of formats, optimizers and frameworks.

@@ -16,8 +16,7 @@ namespace headroom {
 namespace detail {
 
 /// A critic's step is walked as a job's is. Not inlined, so that this job lies on nobody else's stack.
-template <class No>
-[[gnu::noinline]] constexpr objection check_critic(const job& j, const No& no) {
+[[gnu::noinline]] constexpr objection check_critic(const job& j, const auto& no) {
   return check_eager(standing_of_critic(j), no);
 }
 

@@ -30,8 +30,7 @@ struct walked_kind {
   node_hosts* nodes{};
   std::size_t kind;      ///< of GPU
 
-  template <class Layers>
-  constexpr walked_kind(const headroom::job& j, std::size_t of, const Layers& layers)
+  constexpr walked_kind(const headroom::job& j, std::size_t of, const auto& layers)
       : job(settle(j, of)), list(list_of(job, layers)), states(states_of(job, list)), kind(of) {
     for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
     end_ = first_ + j.hardware.count(kind);
@@ -65,14 +64,12 @@ constexpr bool one_process(const job& j) { return j.parallel.pipeline > 1 && pro
 // Each of the following fills in `add()`, a new rank_report, for every pipeline stage that has ranks on a kind of GPU. They are not inlined,
 // so that their frames do not lie in one.
 
-template <class Add>
-[[gnu::noinline]] constexpr void add_preallocated(const Add& add, walked_kind& k) {
+[[gnu::noinline]] constexpr void add_preallocated(const auto& add, walked_kind& k) {
   finish_rank(add(), k.job, walk_preallocated(k.job, k.states), k.ranks_of(0));
 }
 
 /// A stage of Megatron's layers.
-template <class Add>
-constexpr void add_stage(const Add& add, walked_kind& k, const divided_layers& layers, const routed_bytes& routed, const timeline& t, std::int64_t stage) {
+constexpr void add_stage(const auto& add, walked_kind& k, const divided_layers& layers, const routed_bytes& routed, const timeline& t, std::int64_t stage) {
   auto& rank = add();
   finish_rank(rank, k.job, t, k.ranks_of(stage), stage);
   rank.routed = routed_at_peak(k.job, layers, routed, rank);
@@ -80,42 +77,36 @@ constexpr void add_stage(const Add& add, walked_kind& k, const divided_layers& l
   add_to_nodes(k, k.ranks_of(stage));
 }
 /// All of them, by a walk of one's own: walk(stage) -> timeline.
-template <class Add, class Walk>
-constexpr void add_stages(const Add& add, walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
+constexpr void add_stages(const auto& add, walked_kind& k, const divided_layers& layers, std::int64_t stages, const auto& walk) {
   const auto routed = routed_of_layer(k.job);
   for (std::int64_t stage = 0; stage < stages; ++stage)
     if (k.ranks_of(stage) > 0) add_stage(add, k, layers, routed, walk(stage), stage);
 }
 
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_captured(const Add& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_captured(const auto& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const auto& order) {
   const auto captured = walk_captured_layers(k.job);
   add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
 }
 
 /// Under Megatron-FSDP, which has one stage.
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_gathered(const Add& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_gathered(const auto& add, walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const auto& order) {
   const auto buffers = fsdp_layout_of(k.job, k.list);
   add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
 }
 
 /// Under Megatron's layer-wise optimizer.
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_layer_wise_stage(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order, std::int64_t stage, const breakdown& states) {
+[[gnu::noinline]] constexpr void add_layer_wise_stage(const auto& add, walked_kind& k, const stage_cut& cut, const auto& order, std::int64_t stage, const breakdown& states) {
   const auto layers = walk_divided_layers(k.job);
   const auto t = walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states, &k.other);
   add_stage(add, k, layers, routed_of_layer(k.job), t, stage);
 }
 /// The states of a stage are laid out before its layers are walked, for each stage again: neither lies on the stack beside the other.
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_layer_wise(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_layer_wise(const auto& add, walked_kind& k, const stage_cut& cut, const auto& order) {
   for (std::int64_t stage = 0; stage < k.job.source->parallel.pipeline; ++stage)
     if (k.ranks_of(stage) > 0) add_layer_wise_stage(add, k, cut, order, stage, layer_wise_states(k.job, k.list, cut, stage));
 }
 
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_by_weights(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_by_weights(const auto& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const auto& order) {
   auto& s = k.job;
   const auto& j = *s.source;
   const rank_weights weights(s, k.list);
@@ -129,20 +120,17 @@ template <class Add, class Order>
   add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints, nullptr, nullptr, &k.other); });
 }
 
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_walked(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order) {
+[[gnu::noinline]] constexpr void add_walked(const auto& add, walked_kind& k, const stage_cut& cut, const auto& order) {
   add_by_weights(add, k, walk_divided_layers(k.job), cut, order);
 }
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
+[[gnu::noinline]] constexpr void add_divided(const auto& add, walked_kind& k, const auto& order) {
   const auto& j = *k.job.source;
   const auto cut = cut_into_stages(j, k.job.model);
   const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
   by_layers ? add_layer_wise(add, k, cut, order) : add_walked(add, k, cut, order);
 }
 
-template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_eager_stages(const Add& add, walked_kind& k, const Order& order) {
+[[gnu::noinline]] constexpr void add_eager_stages(const auto& add, walked_kind& k, const auto& order) {
   const auto& d = k.job.source->parallel;
   const stage_cut cut(d, k.job.model.layers, k.job.source->framework.pipeline.split);
   eager_chunk known;
@@ -153,8 +141,7 @@ template <class Add, class Order>
 }
 
 /// A model whose layers are spread over the GPUs of one process.
-template <class Add, class Layers>
-[[gnu::noinline]] constexpr void add_spread(const Add& add, walked_kind& k, const Layers& layers) {
+[[gnu::noinline]] constexpr void add_spread(const auto& add, walked_kind& k, const auto& layers) {
   const auto d = spread_layers(k.job, k.list);
   for (std::int64_t device = 0; device < d.pipeline; ++device) {
     if (k.ranks_of(device) <= 0) continue;
@@ -163,8 +150,7 @@ template <class Add, class Layers>
   }
 }
 
-template <class Add, class Layers>
-[[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
+[[gnu::noinline]] constexpr void add_whole(const auto& add, walked_kind& k, const auto& layers) {
   auto& s = k.job;
   if (k.beside != nullptr) [[unlikely]] add_hosts(k.other, *k.beside);
   add_swapped(k.other, s, k.list);
@@ -183,8 +169,7 @@ template <class Add, class Layers>
   rank.surplus = rank.reserved - round_up(rank.active, 2 * mib);
 }
 
-template <class Add, class Layers, class Order>
-constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, const Order& order) {
+constexpr void add_ranks(const auto& add, walked_kind& k, const auto& layers, const auto& order) {
   const auto& j = *k.job.source;
   check_walk(j);
   if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
@@ -242,8 +227,7 @@ constexpr void correct_estimate(basic_report<Ranks>& r, const job& j) {
 }
 
 /// Calls visit(rank) for every kind of rank, in the order of stages, of each kind of GPU; gives what else there is to say of the job.
-template <class Visit>
-constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const Visit& visit) {
+constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const auto& visit) {
   basic_report<std::array<rank_report, 1>> r;
   auto& rank = r.ranks[0];
   const auto add = [&]() -> rank_report& {
@@ -257,8 +241,7 @@ constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, con
   return r;
 }
 
-template <class Layers, class Order>
-constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
+constexpr report estimate_with(const job& j, const auto& layers, const auto& order) {
   report r;
   estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, layers, order);
   correct_estimate(r, j);

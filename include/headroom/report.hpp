@@ -16,7 +16,7 @@ struct host_report {
   bytes pinned_per_node{};  ///< of these, page-locked
   phase at{};
   bytes capacity{};  ///< 0: not stated, so not judged
-  friend constexpr bool operator==(const host_report&, const host_report&) = default;
+  bool operator==(const host_report&) const = default;
 };
 
 /// Of the whole model, adapters included.
@@ -24,7 +24,7 @@ struct parameter_totals {
   parameters total{};
   parameters trainable{};
   parameters active{};  ///< that one token passes through: of a mixture of experts, fewer than `total`
-  friend constexpr bool operator==(const parameter_totals&, const parameter_totals&) = default;
+  bool operator==(const parameter_totals&) const = default;
 };
 
 /// What the kinds of rank have in common that a report has no room for: enough to say whether they fit for sure.
@@ -39,7 +39,7 @@ struct other_ranks {
     least_headroom = first ? r.headroom() : min(least_headroom, r.headroom());
     for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = max(largest[i], base_of(r, static_cast<error_base>(i)));
   }
-  friend constexpr bool operator==(const other_ranks&, const other_ranks&) = default;
+  bool operator==(const other_ranks&) const = default;
 };
 
 /// What an empty report has for its tightest rank.
@@ -130,8 +130,7 @@ struct basic_report {
 
  private:
   /// The first rank than which none comes before.
-  template <class Before>
-  [[nodiscard]] constexpr std::size_t best(const Before& before) const {
+  [[nodiscard]] constexpr std::size_t best(const auto& before) const {
     std::size_t r = 0;
     for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i)
       if (before(ranks[i], ranks[r])) r = i;

@@ -44,7 +44,7 @@ constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
 constexpr tensor eager_attention(program& p, const scene& s, heads views, bool fp32_softmax, tensor biases = {}) {
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
-  const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, keys));
+  const auto scores = checked::mul(s.samples, s.divided(m.heads), checked::mul(s.sequence, keys));
   const auto width = p.width(views.q);
   const auto first = p.tensors();
   auto h = views;

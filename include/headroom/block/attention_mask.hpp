@@ -65,7 +65,7 @@ constexpr bytes model_masks(const scene& s) {
   const std::int64_t kinds = (windows ? 1 : 0) + (all && !(windows && all_windowed) ? 1 : 0);
   const std::int64_t masks = boolean_masks(s) ? kinds : masks_always(m) && m.bidirectional ? 2 : 1;
   const auto pairs = checked::mul(s.samples, checked::mul(s.sequence, s.sequence));
-  return bytes{checked::mul(checked::mul(masks, pairs), boolean_masks(s) && !adds ? 1 : s.residual_width)};
+  return bytes{checked::mul(masks, pairs, boolean_masks(s) && !adds ? 1 : s.residual_width)};
 }
 
 }  // namespace headroom::ops

@@ -93,7 +93,7 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
   const auto& m = *s.model;
   program p(s.granule);
   const bool trains = trained.has(module::cross_attention);
-  const auto all = checked::mul(checked::mul(s.samples, s.memory), m.hidden);
+  const auto all = checked::mul(s.samples, s.memory, m.hidden);
   const auto memory = p.input(all, 0, memory_has_gradient);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
   const auto read = p.view(memory, all);

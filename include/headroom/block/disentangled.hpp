@@ -27,11 +27,11 @@ constexpr tensor divide(program& p, const scene& s, tensor x) {
 /// Rows of `content` (tokens × heads) times the projected table, of which each pair of positions gathers its distance's.
 constexpr tensor score_distances(program& p, const scene& s, const module_set& trained, module role, tensor content, tensor table) {
   const auto& m = *s.model;
-  const auto pairs = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, s.sequence));
+  const auto pairs = checked::mul(s.samples, m.heads, checked::mul(s.sequence, s.sequence));
   const auto heads_first = pointwise(p, linear_again(p, s, trained, role, table, m.hidden, m.query_width()));
   const auto repeated = p.make(checked::mul(s.samples, p.elements(heads_first)), s.width);  // for every sample
   p.step(heads_first.bit(), repeated.bit());
-  const auto all = p.make(checked::mul(checked::mul(s.tokens, m.heads), m.relative_buckets), s.width);
+  const auto all = p.make(checked::mul(s.tokens, m.heads, m.relative_buckets), s.width);
   p.step(content | repeated, all.bit(), {.saves = factors(p, content, repeated)});
   const auto distances = p.make(checked::mul(s.sequence, s.sequence), 8);
   p.step(0, distances.bit());
@@ -44,7 +44,7 @@ constexpr tensor score_distances(program& p, const scene& s, const module_set& t
 constexpr tensor disentangled_attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto out = m.query_width();
-  const auto pairs = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, s.sequence));
+  const auto pairs = checked::mul(s.samples, m.heads, checked::mul(s.sequence, s.sequence));
   const auto project = [&](module role) { return pointwise(p, linear(p, s, trained, role, x, m.hidden, out, m.attention_bias)); };  // heads in front: a copy
   const auto q = project(module::q_proj), k = project(module::k_proj), v = project(module::v_proj);
   const auto scaled = divide(p, s, k);

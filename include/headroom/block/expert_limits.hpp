@@ -11,8 +11,7 @@ namespace headroom::detail {
 constexpr bool runs_transformers(const profile& f) { return f.label == "hf-trainer" || f.label == "deepspeed" || f.label == "unsloth"; }
 
 /// Experts that are parameters in transformers before 5, too: where they train, each one's gradient is as large as all of them for a moment, which is modelled for gpt-oss alone.
-template <class No>
-constexpr objection check_always_joined(const job& j, bool trains, const No& no) {
+constexpr objection check_always_joined(const job& j, bool trains, const auto& no) {
   constexpr module_set all{module::experts_gate, module::experts_up, module::experts_down};
   const auto& a = j.adapter;
   if (a.active() && (a.targets.bits & all.bits) != 0)
@@ -28,8 +27,7 @@ constexpr objection check_always_joined(const job& j, bool trains, const No& no)
 
 /// Experts of a layer that are two parameters of three dimensions, and no linear layers. What PEFT makes of those (target_parameters) and what
 /// optimizers that look at a matrix make of three dimensions is not modelled.
-template <class No>
-constexpr objection check_joined_experts(const job& j, const No& no) {
+constexpr objection check_joined_experts(const job& j, const auto& no) {
   constexpr module_set all{module::experts_gate, module::experts_up, module::experts_down};
   const auto& m = j.model;
   const auto& a = j.adapter;
@@ -70,8 +68,7 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
 }
 
 /// What experts are made of.
-template <class No>
-constexpr objection check_experts(const job& j, const No& no) {
+constexpr objection check_experts(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(j.framework);

@@ -130,7 +130,7 @@ constexpr tensor fused_expert(program& p, const scene& s, bool trains, tensor x)
     const auto matrix = p.make(checked::mul(in, out), s.width, row::gathered_parameters);
     const auto to = p.make(checked::mul(rows, out), s.width);
     p.step(0, matrix.bit());
-    const bytes whole = trains ? p.rounded(checked::mul(checked::mul(in, out), e.count), s.width) + p.size(matrix) : bytes{0};
+    const bytes whole = trains ? p.rounded(checked::mul(in, out, e.count), s.width) + p.size(matrix) : bytes{0};
     p.step(from | matrix, to.bit(), {.saves = (trains ? from.bit() : 0) | (p.needs_gradient(from) ? matrix.bit() : 0), .backward_temporary = whole});
     return pointwise(p, to);  // and its bias
   };
@@ -173,7 +173,7 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   const auto product = [&](tensor from, std::int64_t in, std::int64_t out, module role) {
     const auto to = p.make(checked::mul(rows, out), s.width);
     const bool trains = trained.has(role);
-    p.step(from.bit(), to.bit(), {.saves = trains ? from.bit() : 0, .weight_gradient = trains ? p.rounded(checked::mul(checked::mul(in, out), e.count), s.weight_width) : bytes{0}});
+    p.step(from.bit(), to.bit(), {.saves = trains ? from.bit() : 0, .weight_gradient = trains ? p.rounded(checked::mul(in, out, e.count), s.weight_width) : bytes{0}});
     return to;
   };
   const auto both = product(multiply(p, all, scores), m.hidden, 2 * e.ffn, module::experts_up);

@@ -6,8 +6,7 @@
 
 namespace headroom::detail {
 
-template <class No>
-constexpr objection check_fake_quantization(const job& j, const No& no) {
+constexpr objection check_fake_quantization(const job& j, const auto& no) {
   const auto& q = j.fake_quantization;
   const auto& m = j.model;
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;

@@ -16,8 +16,7 @@ constexpr bool trains_whole(const job& j, std::uint32_t roles) {
   return j.trainable.all();
 }
 
-template <class No>
-constexpr objection check_frozen_format(const job& j, const No& no) {
+constexpr objection check_frozen_format(const job& j, const auto& no) {
   const auto& p = j.precision;
   if (!p.frozen.set()) return {};
   const auto& d = j.parallel;

@@ -99,7 +99,7 @@ constexpr tensor delta_rule_fused(program& p, const scene& s, tensor q1, tensor 
   const delta_chunks c(s);
   const auto w = p.width(q1);
   const auto sums = made_of(p, gates.g.bit(), checked::mul(s.tokens, s.model->ssm.heads), 4);
-  const auto inverse = p.make(checked::mul(checked::mul(s.tokens, s.model->ssm.heads), delta_chunks::positions), w);
+  const auto inverse = p.make(checked::mul(s.tokens, s.model->ssm.heads, delta_chunks::positions), w);
   const auto out = p.make(p.elements(v), w);
   const auto states = p.rounded(checked::mul(c.chunks, c.state), w), of_values = p.size(v), of_keys = p.size(k1);
   p.step((q1 | k1) | (v | sums) | gates.beta.bit(), out | inverse,

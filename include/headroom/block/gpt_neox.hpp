@@ -56,7 +56,7 @@ constexpr tensor attend(program& p, const scene& s, tensor x) {
     return linear(p, s, out, checked::mul(s.tokens, m.hidden), checked::mul(width, m.hidden));
   }
   // The product is written beside an empty tensor as large; a local names the scores until attention() has returned.
-  const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), checked::mul(s.sequence, s.sequence));
+  const auto scores = checked::mul(s.samples, m.heads / s.tensor, checked::mul(s.sequence, s.sequence));
   const auto raw = p.make(scores, s.width), soft = p.make(scores, s.width);
   p.step(q | k, raw.bit(), {.saves = q | k, .forward_temporary = p.rounded(scores, s.width)});
   // The fused kernel writes the gradient over the one that it is given; torch's softmax, and the mask before it, make others.

@@ -33,7 +33,7 @@ constexpr tensor grouped_mlp(program& p, const scene& s, const module_set& train
   const auto product = [&](tensor from, std::int64_t in, std::int64_t out, module role) {
     const auto to = p.make(checked::mul(rows, out), s.width);
     const bool trains = trained.has(role);
-    const auto weights = checked::mul(checked::mul(in, out), m.experts.count / s.expert);
+    const auto weights = checked::mul(in, out, m.experts.count / s.expert);
     p.step(from.bit(), to.bit(), {.saves = trains ? from.bit() : 0, .weight_gradient = trains ? p.rounded(weights, s.weight_width) : bytes{0}});
     return to;
   };

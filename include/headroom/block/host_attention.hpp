@@ -14,7 +14,7 @@ constexpr bool runs_math(const scene& s, bool alike, bool biased = false) { retu
 /// From queries, keys and values to the result, heads beside each other. `keys`: positions attended to; `out`: elements of the result.
 constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, tensor v, tensor_set biases, std::int64_t out) {
   const auto& m = *s.model;
-  const auto keys = s.keys > 0 ? s.keys : s.sequence, scores = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, keys));
+  const auto keys = s.keys > 0 ? s.keys : s.sequence, scores = checked::mul(s.samples, m.heads, checked::mul(s.sequence, keys));
   const auto width = p.width(q);
   const auto copy = [&](tensor x, std::int64_t elements, std::int64_t bytes_each) {
     const auto y = p.make(elements, bytes_each);

@@ -6,8 +6,7 @@
 namespace headroom {
 
 /// use(make()), of which nothing stays on the stack.
-template <class Make, class Use>
-[[gnu::noinline]] constexpr decltype(auto) with_made(const Make& make, const Use& use) {
+[[gnu::noinline]] constexpr decltype(auto) with_made(const auto& make, const auto& use) {
   return use(make());
 }
 

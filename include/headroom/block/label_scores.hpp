@@ -13,7 +13,7 @@ constexpr std::int64_t read_positions(const scene& s) { return s.scored > 0 ? s.
 /// Those of each sample, in the same storage; in backward its gradient is padded to that of all.
 constexpr tensor without_last(program& p, const scene& s, tensor logits) {
   const auto positions = read_positions(s);
-  const auto y = p.view(logits, checked::mul(checked::mul(s.samples, positions), s.vocabulary));
+  const auto y = p.view(logits, checked::mul(s.samples, positions, s.vocabulary));
   p.step(logits.bit(), y.bit());
   return y;
 }
@@ -103,7 +103,7 @@ constexpr tensor scores_of(program& p, const scene& s, tensor logits) {
 /// Every layer's input in another model's forward, where it returns them; else none.
 constexpr tensor others_hidden_states(program& p, const scene& s) {
   if (!s.scoring.keeps_hidden_states) return {};
-  const auto x = p.make(checked::mul(checked::mul(s.model->layers, s.tokens), s.model->hidden), s.residual_width);
+  const auto x = p.make(checked::mul(s.model->layers, s.tokens, s.model->hidden), s.residual_width);
   p.step(0, x.bit());
   return x;
 }

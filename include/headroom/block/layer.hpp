@@ -11,8 +11,7 @@ namespace headroom {
 namespace detail {
 
 /// A dense half of twice the width. In a frame of its own, as it has a shape there.
-template <class Visit>
-[[gnu::noinline]] constexpr void visit_wide(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, const Visit& visit) {
+[[gnu::noinline]] constexpr void visit_wide(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, const auto& visit) {
   const auto model = widened(*s.model);
   auto there = s;
   there.model = &model;
@@ -20,8 +19,7 @@ template <class Visit>
 }
 
 /// The half of a layer behind its mixer, or the whole of a layer without one.
-template <class Visit>
-constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
+constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, auto&& visit) {
   if (plainly_dense(kind.feeds)) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (kind.feeds == feed_forward_kind::wide) visit_wide(s, kind, trained, flows, matrices, visit);
   if (!kind.sparse()) return;
@@ -35,8 +33,7 @@ constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_
 }  // namespace detail
 
 /// Calls visit(program) for each part of a layer, in the order of forward.
-template <class Visit>
-constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) {
+constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, auto&& visit) {
   if (s.model->parallel_block) return with_made([&] { return decoder_block(s, layer_part::parallel, kind.mixer, trained, input_has_gradient); }, visit);
   if (s.model->altup.streams > 0) return with_made([&] { return altup_block(s, kind, trained, input_has_gradient); }, visit);
   bool flows = input_has_gradient;
@@ -58,8 +55,7 @@ constexpr void for_each_block(const scene& s, layer_kind kind, const module_set&
 
 /// The programs of the layers that the library ships, block by block.
 struct shipped_blocks {
-  template <class Visit>
-  constexpr void operator()(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) const {
+  constexpr void operator()(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, auto&& visit) const {
     for_each_block(s, kind, trained, input_has_gradient, visit);
   }
 };

@@ -25,16 +25,16 @@ constexpr tensor lightning_scan(program& p, const scene& s, tensor qkv) {
   const auto& m = *s.model;
   const auto w = p.width(qkv), width = m.query_width(), n = checked::mul(s.tokens, width);
   const lightning_blocks blocks(s.sequence, m.ssm.chunk);
-  const auto state = checked::mul(checked::mul(s.samples, m.heads), checked::mul(m.head_width(), m.head_width()));
-  const auto before_last = checked::mul(checked::mul(s.samples, s.sequence - blocks.last), width);  // features of all blocks but the last
-  const auto after_first = blocks.count > 1 ? n - checked::mul(checked::mul(s.samples, m.ssm.chunk), width) : 0;
+  const auto state = checked::mul(s.samples, m.heads, checked::mul(m.head_width(), m.head_width()));
+  const auto before_last = checked::mul(s.samples, s.sequence - blocks.last, width);  // features of all blocks but the last
+  const auto after_first = blocks.count > 1 ? n - checked::mul(s.samples, m.ssm.chunk, width) : 0;
   const auto part = [&](std::int64_t elements) {
     const auto y = s.samples > 1 ? p.make(elements, w) : p.view(qkv, elements);
     p.step(qkv.bit(), y.bit());
     return y;
   };
   const auto q = part(n), k = part(n), v = part(n);
-  const auto squares = checked::mul(checked::mul(s.samples, m.heads), blocks.squares);
+  const auto squares = checked::mul(s.samples, m.heads, blocks.squares);
   const auto scores = made_of(p, q | k, squares, w, {.saves = q | k});
   const auto decayed = made_of(p, scores.bit(), squares, w);  // times a buffer
   const auto within = made_of(p, decayed | v, n, w, {.saves = decayed | v});

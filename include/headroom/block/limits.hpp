@@ -12,8 +12,7 @@
 namespace headroom::detail {
 
 /// What a layer is made of, for the framework that the job names.
-template <class No>
-constexpr objection check_layers(const job& j, const No& no) {
+constexpr objection check_layers(const job& j, const auto& no) {
   const auto& m = j.model;
   if (const auto why = check_widths(j, no)) return why;
   if (const auto why = check_joined_experts(j, no)) return why;
@@ -36,8 +35,7 @@ constexpr objection check_layers(const job& j, const No& no) {
 }
 
 /// Layers that tensor, sequence and context parallelism divide come out even.
-template <class No>
-constexpr objection check_division(const job& j, const No& no) {
+constexpr objection check_division(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
@@ -51,8 +49,7 @@ constexpr objection check_division(const job& j, const No& no) {
 }
 
 /// Kernels that stand for several operations.
-template <class No>
-constexpr objection check_kernels(const job& j, const No& no) {
+constexpr objection check_kernels(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& a = j.adapter;
   if (j.kernels.empty() && j.loss.kind != loss_kind::cut) return {};
@@ -69,8 +66,7 @@ constexpr objection check_kernels(const job& j, const No& no) {
 }
 
 /// How a layer runs: compiled, in fp8, over packed sequences.
-template <class No>
-constexpr objection check_running(const job& j, const No& no) {
+constexpr objection check_running(const job& j, const auto& no) {
   const auto& f = j.framework;
   if (j.compile && !f.compile.layers && !f.compile.loss)
     return no("headroom: torch.compile is not modelled for this framework by this version; compile must be false", f.label);

@@ -107,7 +107,7 @@ constexpr tensor head_input(program& p, const scene& s, const module_set& traine
 
 /// The last position of each sample is cut off, and what is left is made contiguous.
 constexpr std::int64_t shifted_elements(const scene& s) {
-  return checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
+  return checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1, s.vocabulary);
 }
 
 /// litgpt: chunks come back as fp32 (Fabric converts a module's outputs) in a list that the loop keeps.

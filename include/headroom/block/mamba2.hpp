@@ -23,8 +23,8 @@ struct mamba2_chunks {
 
   constexpr explicit mamba2_chunks(const scene& s)
       : chunks(checked::ceil_div(s.sequence, detail::mamba2_chunk(*s.model))), size(detail::mamba2_chunk(*s.model)), heads(checked::mul(s.samples, s.model->ssm.heads) / (s.tensor * s.context)),
-        rows(checked::mul(checked::mul(heads, chunks), size)), inner(checked::mul(rows, s.model->ssm.head_dim)), keys(checked::mul(rows, s.model->ssm.state)),
-        square(checked::mul(rows, size)), states(checked::mul(checked::mul(heads, chunks + 1), checked::mul(s.model->ssm.head_dim, s.model->ssm.state))) {}
+        rows(checked::mul(heads, chunks, size)), inner(checked::mul(rows, s.model->ssm.head_dim)), keys(checked::mul(rows, s.model->ssm.state)),
+        square(checked::mul(rows, size)), states(checked::mul(heads, chunks + 1, checked::mul(s.model->ssm.head_dim, s.model->ssm.state))) {}
 };
 
 /// What the scan of a layer makes for a moment, in forward and in backward.
@@ -94,7 +94,7 @@ constexpr tensor mamba2_eager(program& p, const scene& s, const module_set& trai
   const auto diagonal = made_of(p, attended | x, c.inner, 4, {.saves = attended | x, .forward_temporary = weighed, .backward_temporary = 2 * weighed, .temporary_block = weighed});
   const auto decays = kept_of(p, sums.bit(), 2 * c.rows, 4);  // to the chunk's end, and from its beginning
   const auto left = made_of(p, b | decays, c.keys, 4, {.saves = b.bit()});
-  const auto ends = checked::mul(checked::mul(c.heads, c.chunks + 1), c.chunks + 1);
+  const auto ends = checked::mul(c.heads, c.chunks + 1, c.chunks + 1);
   const auto written = p.rounded(checked::mul(c.inner, m.ssm.state), 4);  // B × hidden states, before they are summed
   const auto states = p.make(checked::add(2 * c.states, ends), 4), edges = p.make(checked::mul(2 * (c.chunks + 1), c.chunks + 1), 1);
   p.step((left | x) | sums, states | edges, {.saves = (left | x) | (states | edges), .forward_temporary = written, .backward_temporary = 2 * written, .temporary_block = written});

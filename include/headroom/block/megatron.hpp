@@ -125,7 +125,7 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
   const auto first = p.tensors();
   const auto pairs = checked::mul(s.sequence / s.context, s.keys > 0 ? s.keys : s.sequence);
   if (s.kernel == attention::eager || s.kernel == attention::math) {
-    const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), pairs);
+    const auto scores = checked::mul(s.samples, m.heads / s.tensor, pairs);
     const auto raw = p.make(scores, s.width);
     p.step(inputs, raw.bit(), {.saves = inputs, .forward_temporary = p.rounded(scores, s.width)});
     auto soft = p.make(scores, s.width);
@@ -166,7 +166,7 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
 /// (core/models/common/embeddings/rope_utils.py _apply_rotary_pos_emb_bshd). The fused kernel makes them on the way.
 constexpr tensor_set rotary_factors(program& p, const scene& s, std::int64_t width) {
   if (!s.habits->rotary.writes_out || s.model->position != position_kind::rope) return 0;
-  return p.make(checked::mul(checked::mul(4, s.sequence / s.context), width), s.width).bit();  // two factors, for q and for k
+  return p.make(checked::mul(4, s.sequence / s.context, width), s.width).bit();  // two factors, for q and for k
 }
 
 /// Ordinary attention: one projection makes q, k and v. Rotary embedding or grouped heads make fresh q, k, v of the same size, and

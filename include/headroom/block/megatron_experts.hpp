@@ -44,11 +44,11 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
     const auto o = operand_of(p, s, from, base_trains(s));
     p.step(from.bit(), to.bit() | o.makes,
            {.saves = o.saves, .forward_temporary = quantised_input(p, s, from), .backward_temporary = quantised_gradient(p, s, to),
-            .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), base_trains(s)), .splits = base_trains(s)});
+            .weight_gradient = weight_gradient(p, s, checked::mul(in, out, local), base_trains(s)), .splits = base_trains(s)});
     return to;
   };
   const auto adapted = [&](module role, tensor from, tensor to, std::int64_t in, std::int64_t out) {
-    return adapts(s, role) ? adapt_grouped(p, s, from, to, computed, checked::mul(checked::mul(s.side->rank, in + out), local)) : to;
+    return adapts(s, role) ? adapt_grouped(p, s, from, to, computed, checked::mul(s.side->rank, in + out, local)) : to;
   };
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   auto hidden = adapted(module::experts_up, x, grouped(x, m.hidden, factor * width), m.hidden, factor * width);

@@ -40,8 +40,7 @@ constexpr program feed_forward_block(const scene& s, layer_kind kind, const modu
   return kind.sparse() ? sparse_block(s, trained, true) : dense_block(s, false, trained, true);
 }
 /// visit(program) for each half that a layer has, and for its attention to an encoder.
-template <class Visit>
-constexpr void for_each_half(const scene& s, layer_kind kind, const module_set& trained, const Visit& visit) {
+constexpr void for_each_half(const scene& s, layer_kind kind, const module_set& trained, const auto& visit) {
   if (kind.mixer != mixer_kind::none) with_made([&] { return mixer_block(s, kind, trained); }, visit);
   if (s.memory > 0) with_made([&] { return cross_block(s, trained); }, visit);
   if (kind.feeds != feed_forward_kind::none && !in_one_program(s)) with_made([&] { return feed_forward_block(s, kind, trained); }, visit);

@@ -43,7 +43,7 @@ constexpr scene tower_scene(const scene& s, const shape& stack, const vision_sha
 constexpr program tower_front(const scene& s, const vision_shape& v) {
   const auto& m = *s.model;
   program p(s.granule);
-  const auto pixels = checked::mul(checked::mul(s.samples, v.channels), checked::mul(v.image, v.image_height > 0 ? v.image_height : v.image));
+  const auto pixels = checked::mul(s.samples, v.channels, checked::mul(v.image, v.image_height > 0 ? v.image_height : v.image));
   const auto x = p.input(pixels, s.width, false);
   const auto elements = checked::mul(s.tokens, m.hidden), patches = elements - checked::mul(s.samples, m.hidden);
   const auto cut = p.make(patches, s.width), joined = p.make(elements, s.width), placed = p.make(elements, s.width);
@@ -75,7 +75,7 @@ constexpr program tower_back(const scene& s, const shape& whole, const scene& te
   const auto made = row_parallel(p, read, activated, v.projector_hidden, whole.hidden, true);
   const auto sum = p.make(p.elements(made), s.width);
   p.step(made.bit(), sum.bit(), {.passes_gradient = true});
-  const auto all = checked::mul(checked::mul(text.samples, text.sequence), whole.hidden);
+  const auto all = checked::mul(text.samples, text.sequence, whole.hidden);
   const auto among = p.make(all, s.width);
   p.step(sum.bit(), among.bit(), {.forward_temporary = p.rounded(all, s.width)});
   p.set_output(among);

@@ -60,8 +60,7 @@ struct moment {
     return *this;
   }
   /// Adds a moment, a multiple of one, or bytes of a row.
-  template <class Part>
-  constexpr moment& operator+=(const Part& p) {
+  constexpr moment& operator+=(const auto& p) {
     total += p.total;
     p.add_to(rows);
     return *this;
@@ -103,8 +102,7 @@ struct height {
   constexpr height(row, bytes b) : total(b) {}
   constexpr void add(row, bytes b) { total += b; }
   constexpr height& operator-=(const height& b) { total -= b.total; return *this; }
-  template <class Part>
-  constexpr height& operator+=(const Part& p) { total += p.total; return *this; }
+  constexpr height& operator+=(const auto& p) { total += p.total; return *this; }
   friend constexpr height operator+(height a, const height& b) { return a += b; }
   template <class... Others>
   constexpr bool rise_to(const height& first, const Others&... others) {

@@ -68,8 +68,7 @@ struct own_layers<First, Rest...> {
     if (rest.visit(first.label(), [](const auto&) {})) refuse("headroom: own_layers{…}: two layers have the same label", short_name{std::string_view{first.label()}});
   }
   /// Calls visit(layer) with the one of that label. False: there is none.
-  template <class Visit>
-  constexpr bool visit(std::string_view label, const Visit& visit) const {
+  constexpr bool visit(std::string_view label, const auto& visit) const {
     if (std::string_view{first.label()} != label) return rest.visit(label, visit);
     visit(first);
     return true;

@@ -16,8 +16,7 @@ constexpr bool has_dense_layers(const shape& m) {
 }
 
 /// Widths, and what stands beside a layer's two halves.
-template <class No>
-constexpr objection check_widths(const job& j, const No& no) {
+constexpr objection check_widths(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   if (!within(m.ffn, m.ffn == 0 && !has_dense_layers(m) ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
@@ -30,8 +29,7 @@ constexpr objection check_widths(const job& j, const No& no) {
 }
 
 /// What attention is made of.
-template <class No>
-constexpr objection check_attention_parts(const job& j, const No& no) {
+constexpr objection check_attention_parts(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(j.framework);
@@ -48,8 +46,7 @@ constexpr objection check_attention_parts(const job& j, const No& no) {
 }
 
 /// What an MLP is made of.
-template <class No>
-constexpr objection check_mlp_parts(const job& j, const No& no) {
+constexpr objection check_mlp_parts(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(j.framework);
@@ -61,8 +58,7 @@ constexpr objection check_mlp_parts(const job& j, const No& no) {
 }
 
 /// Where a layer knows positions.
-template <class No>
-constexpr objection check_layer_positions(const job& j, const No& no) {
+constexpr objection check_layer_positions(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(j.framework);
@@ -81,8 +77,7 @@ constexpr objection check_layer_positions(const job& j, const No& no) {
 }
 
 /// Norms and residuals, and what stands at the ends of the stack.
-template <class No>
-constexpr objection check_norms_and_ends(const job& j, const No& no) {
+constexpr objection check_norms_and_ends(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(j.framework);

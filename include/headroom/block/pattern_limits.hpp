@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// Sparse attention: its indexer has weights whose gradients never come, and kernels that take a mask.
-template <class No>
-constexpr objection check_sparse_attention(const job& j, const No& no) {
+constexpr objection check_sparse_attention(const job& j, const auto& no) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
   if (j.attention != attention::unset && j.attention != attention::sdpa && j.attention != attention::eager)
     return no("headroom: sparse attention (model.pattern sparse-attention) runs over a mask; attention must be sdpa or eager");
@@ -24,8 +23,7 @@ constexpr objection check_sparse_attention(const job& j, const No& no) {
 }
 
 /// Embeddings of each layer, and keys and values that layers share.
-template <class No>
-constexpr objection check_shared_tensors(const job& j, const No& no) {
+constexpr objection check_shared_tensors(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.altup.streams > 0 && (j.adapter.base.quantised() || j.adapter.targets == all_linear || !j.kernels.empty()))
     return no("headroom: several residual streams (model.altup) are modelled without fused kernels, a quantised base and adapters on every linear layer by this version; streams", m.altup.streams);
@@ -40,8 +38,7 @@ constexpr objection check_shared_tensors(const job& j, const No& no) {
 }
 
 /// Patterns of layer kinds.
-template <class No>
-constexpr objection check_pattern_layers(const job& j, const No& no) {
+constexpr objection check_pattern_layers(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if (j.framework.modules.megatron()) return {};  // engine/tensor_parallel/limits.hpp
   if (divides_layers(j.framework))

@@ -21,7 +21,7 @@ constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
   p.step(logits.bit(), half.bit());
   auto shifted = half;
   if (s.scoring.likelihood != half_entropy::after_as_they_are) {
-    shifted = p.make(checked::mul(checked::mul(s.samples / parts, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
+    shifted = p.make(checked::mul(s.samples / parts, s.sequence > 1 ? s.sequence - 1 : 1, s.vocabulary), p.width(logits), row::logits);
     p.step(half.bit(), shifted.bit());
   }
   const auto all = p.make(p.elements(shifted), p.width(shifted), row::logits), scalar = p.make(1, 4);
@@ -52,7 +52,7 @@ constexpr void mean_metric(program& p, tensor logits, tensor beside) {
 
 /// Metrics of KTO: samples that are wanted, taken to be half of them, the others, and the tokens of the first, each a copy.
 constexpr void verdict_metrics(program& p, const scene& s, tensor logits) {
-  const auto half = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary) / 2;
+  const auto half = checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1, s.vocabulary) / 2;
   const auto wanted = p.make(half, p.width(logits), row::logits), others = p.make(half, p.width(logits), row::logits), tokens = p.make(half, p.width(logits), row::logits);
   p.step(0, wanted.bit(), {.holds = logits.bit()});
   p.step(0, others.bit());
@@ -89,7 +89,7 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
 constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
   const auto y = p.view(logits, p.elements(logits));
   const auto positions = s.scoring.shifts ? read_positions(s) : s.sequence;
-  const auto part = p.rounded(checked::mul(checked::mul(s.samples, positions), s.vocabulary), p.width(logits));
+  const auto part = p.rounded(checked::mul(s.samples, positions, s.vocabulary), p.width(logits));
   p.step(logits.bit(), y.bit(), {.backward_temporary = 2 * part, .temporaries = row::logits});
   return y;
 }

@@ -29,7 +29,7 @@ constexpr tensor rg_lru(program& p, const scene& s, const module_set& trained, t
   const auto y = activate(p, s, linear(p, s, trained, module::mixer_in, x, m.hidden, width, true), m.activation);
   const auto branch = linear(p, s, trained, module::mixer_in, x, m.hidden, width, true);
   const auto w = p.width(branch);
-  const auto padded = checked::mul(checked::mul(s.samples, width), checked::add(s.sequence, m.ssm.conv - 1));
+  const auto padded = checked::mul(s.samples, width, checked::add(s.sequence, m.ssm.conv - 1));
   const auto convolved = made_of(p, branch.bit(), padded, w, {.saves = branch.bit(), .weight_gradient = gradient(checked::mul(width, checked::add(m.ssm.conv, 1)))});
   const auto heads = s.samples > 1 ? p.make(n, w) : p.view(convolved, n);  // of one sample heads lie apart as they are
   p.step(convolved.bit(), heads.bit());

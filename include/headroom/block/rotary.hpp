@@ -14,7 +14,7 @@ constexpr bytes cosines(const scene& s, mixer_kind kind, std::int64_t positions)
   if (m.position != position_kind::rope || (global(kind) && m.global.no_positions)) return bytes{0};
   const auto turned = own ? checked::mul(m.global.head_dim, m.rotary_percent) / 100 : m.rotary_width();
   const auto features = checked::round_up(turned, 2) / (m.rotary == rotary_kind::split_halves ? 2 : 1);
-  return bytes{checked::mul(checked::mul(positions, features), m.rotary == rotary_kind::fp32_halves ? std::int64_t{4} : s.width)};
+  return bytes{checked::mul(positions, features, m.rotary == rotary_kind::fp32_halves ? std::int64_t{4} : s.width)};
 }
 /// … of all layers that attend. Global layers read a table of their own (Gemma4TextModel, MiMoV2FlashModel: one for each word of layer_types).
 constexpr bytes cosines(const scene& s, std::int64_t positions) {

@@ -61,8 +61,7 @@ constexpr Set kept_in_backward(const program& p, weight_work when) {
 
 namespace detail {
 
-template <class Operation, class Set, class Listener>
-[[gnu::always_inline]] constexpr void run_forward_operation(const Operation& o, std::int64_t pieces, const Set& fresh, Listener& to) {
+[[gnu::always_inline]] constexpr void run_forward_operation(const auto& o, std::int64_t pieces, const auto& fresh, auto& to) {
   if (pieces > 1) [[unlikely]] {
     to.begin_pieces(fresh, o);
     for (std::int64_t i = 0; i < pieces; i = to.after_piece(i, o)) {

@@ -34,7 +34,7 @@ constexpr tensor convolution(program& p, const scene& s, const module_set& train
   const auto& m = *s.model;
   const auto channels = p.elements(x) / s.tokens;
   const auto weight = trained.has(module::mixer) ? p.rounded(checked::mul(channels, m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) : bytes{0};
-  const auto made = s.recurrence == recurrence::fused ? p.elements(x) : checked::mul(checked::mul(s.samples, channels), s.sequence + m.ssm.conv - 1);
+  const auto made = s.recurrence == recurrence::fused ? p.elements(x) : checked::mul(s.samples, channels, s.sequence + m.ssm.conv - 1);
   return made_of(p, x.bit(), made, p.width(x), {.saves = x.bit(), .weight_gradient = weight});
 }
 /// … and its silu.

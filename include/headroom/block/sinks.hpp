@@ -10,7 +10,7 @@ namespace headroom::ops {
 /// is taken off; then softmax, in the format that scores and sinks have together, and ·v without that column. Positions of the largest are saved. MiMo-V2's layers that see all
 /// positions do the same without sinks (models/mimo_v2_flash/modeling_mimo_v2_flash.py eager_attention_forward_with_optional_sink).
 constexpr tensor attention_with_sinks(program& p, const scene& s, heads h) {
-  const auto rows = checked::mul(checked::mul(s.samples, s.divided(s.model->heads)), s.sequence);
+  const auto rows = checked::mul(s.samples, s.divided(s.model->heads), s.sequence);
   const bool sinks = s.model->attention_sinks;
   const auto scores = checked::mul(rows, s.sequence), joined_scores = sinks ? checked::add(scores, rows) : scores;
   const auto first = p.tensors();

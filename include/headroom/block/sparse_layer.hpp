@@ -102,7 +102,7 @@ constexpr company beside_experts(const scene& s, const sparse_input& in, std::in
   const auto& e = m.experts;
   const auto rounded = [&](std::int64_t elements, std::int64_t width) { return bytes{checked::round_up(checked::mul(elements, width), s.granule)}; };
   const auto sum = rounded(checked::mul(s.tokens, m.hidden), sum_width);
-  const auto numbers = rounded(checked::mul(checked::mul(s.tokens, e.active), e.count), 8);  // one_hot, int64
+  const auto numbers = rounded(checked::mul(s.tokens, e.active, e.count), 8);  // one_hot, int64
   const auto locals = rounded(checked::mul(routed_to_one(s), m.hidden), s.width);            // without a graph: the expert's before, named until the next is done
   company loop;
   loop.forward_off = moment(row::temporaries, sum + numbers + 2 * locals) + moment(row::activations, in.stream);

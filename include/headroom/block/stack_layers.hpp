@@ -16,17 +16,14 @@ namespace detail {
 struct shipped_layers {
   static constexpr bool any_own = false;
   static constexpr inventory weights(const shape& m) { return weights_of(m); }
-  template <class Run>
-  static constexpr layer_walk walk(const scene& s, const Run& run, bool accumulate) {
+  static constexpr layer_walk walk(const scene& s, const auto& run, bool accumulate) {
     if (s.model->encoder.cross_attention) return walk_cross_layer(s, run.trained, run.input_has_gradient, run.recomputes, accumulate);
     return walk_layer(s, run.kind, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate);
   }
-  template <class Visit>
-  static constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const Visit& visit) {
+  static constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const auto& visit) {
     headroom::for_each_block(s, kind, trained, flows, visit);
   }
-  template <class No>
-  static constexpr objection check(const job& j, const No& no) {
+  static constexpr objection check(const job& j, const auto& no) {
     return j.model.pattern.names_own() ? object_to_own(j.model, mixer_kind::own, no) : objection{};
   }
 };
@@ -101,21 +98,18 @@ struct mixed_layers {
       if (!own.visit(m.pattern.label_of(kind).view(), [&](const auto& layer) { add_own_weights(list, m, layer, where, begin); })) object_to_own(m, kind, refusing{});
     });
   }
-  template <class Run>
-  [[nodiscard]] constexpr layer_walk walk(const scene& s, const Run& run, bool accumulate) const {
+  [[nodiscard]] constexpr layer_walk walk(const scene& s, const auto& run, bool accumulate) const {
     if (!is_own(run.kind.mixer)) return shipped_layers::walk(s, run, accumulate);
     return walk_layer(s, run.kind, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate,
                       [&](const scene& sc, layer_kind kind, const module_set& trained, bool flows, const auto& visit) { for_each_block(sc, kind, trained, flows, visit); });
   }
-  template <class Visit>
-  constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const Visit& visit) const {
+  constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const auto& visit) const {
     if (!is_own(kind.mixer)) return shipped_layers::for_each_block(s, kind, trained, flows, visit);
     const auto end = for_each_part(s, kind, trained, flows, visit);
     visit_feed_forward(s, kind, trained, end.flows, end.matrices, visit);
   }
   /// Of a layer of one's own, without what of the library's stands behind it.
-  template <class Visit>
-  constexpr own_end for_each_part(const scene& s, layer_kind kind, const module_set& trained, bool flows, const Visit& visit) const {
+  constexpr own_end for_each_part(const scene& s, layer_kind kind, const module_set& trained, bool flows, const auto& visit) const {
     own_end r;
     own.visit(label(s, kind), [&](const auto& layer) { r = visit_parts(layer, s, trained, flows, visit); });
     return r;
@@ -130,8 +124,7 @@ struct mixed_layers {
   /// Whether each says what it computes beside its matrices.
   static constexpr bool tells_all_flops = (tells_flops<L> && ...);
 
-  template <class No>
-  constexpr objection check(const job& j, const No& no) const {
+  constexpr objection check(const job& j, const auto& no) const {
     const auto& m = j.model;
     if (!m.pattern.names_own()) return {};
     const auto& p = j.parallel;
@@ -164,17 +157,14 @@ struct given_layers {
     add_head(list, m);
     return list;
   }
-  template <class Run>
-  [[nodiscard]] constexpr layer_walk walk(const scene& s, const Run& run, bool accumulate) const {
+  [[nodiscard]] constexpr layer_walk walk(const scene& s, const auto& run, bool accumulate) const {
     return walk_layer(s, run.kind, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate,
                       [&](const scene& sc, layer_kind kind, const module_set& trained, bool flows, const auto& visit) { for_each_block(sc, kind, trained, flows, visit); });
   }
-  template <class Visit>
-  constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const Visit& visit) const {
+  constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const auto& visit) const {
     for_each_part(s, kind, trained, flows, visit);
   }
-  template <class Visit>
-  constexpr own_end for_each_part(const scene& s, layer_kind, const module_set& trained, bool flows, const Visit& visit) const {
+  constexpr own_end for_each_part(const scene& s, layer_kind, const module_set& trained, bool flows, const auto& visit) const {
     return visit_parts(own, s, trained, flows, visit);
   }
   [[nodiscard]] static constexpr bool replaces(layer_kind) { return true; }
@@ -182,8 +172,7 @@ struct given_layers {
   [[nodiscard]] constexpr layer_flops flops(const scene& s, layer_kind) const { return flops_of(own, s); }
   static constexpr bool tells_all_flops = tells_flops<L>;
 
-  template <class No>
-  constexpr objection check(const job& j, const No& no) const {
+  constexpr objection check(const job& j, const auto& no) const {
     if (own.parts() < 1) return no("headroom: a layer of one's own must run as at least one part; parts", own.parts());
     if (const auto why = check_own_place(j, j.model.label, no)) return why;
     const auto& m = j.model;

@@ -158,7 +158,7 @@ constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std
   const auto keys = pointwise(p, values);  // and their positions
   const auto q = project(learned, out, true), k = project(keys, out, true), values_out = project(values, out, true);
   const auto head_count = out / 128 > 0 ? out / 128 : 1;
-  const auto scores = p.make(checked::mul(checked::mul(queries, head_count), patches_of_tile(v)), t.width);
+  const auto scores = p.make(checked::mul(queries, head_count, patches_of_tile(v)), t.width);
   p.step(q | k, scores.bit(), {.saves = q | k});
   const auto weights = p.make(p.elements(scores), t.width);
   p.step(scores.bit(), weights.bit(), {.saves = weights.bit()});
@@ -170,8 +170,7 @@ constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std
 
 /// Qwen-VL's PatchMerger; `project(part, from, in, to, bias)` is a matrix of the projector. Qwen3VLVisionModel's deepstack_merger_list reads earlier blocks'
 /// results, which those blocks keep as this program's input is kept, and norms merged patches. Language layers add what it makes, which this program does once.
-template <class Project>
-constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patches, std::int64_t out, bool trains, const Project& project) {
+constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patches, std::int64_t out, bool trains, const auto& project) {
   const auto& v = m.vision;
   const auto wide = checked::mul(v.merge, v.merge, v.hidden);
   auto x = detail::traits_of(v.kind).norm_vectors == 1 ? rms_norm(p, t, patches, v.hidden, trains) : layer_norm(p, t, patches, v.hidden, trains, true);
@@ -184,8 +183,7 @@ constexpr tensor merge(program& p, const scene& t, const shape& m, tensor patche
 }
 
 /// GLM-4V's: the tower's convolution reads four rows as they lie (Glm4vVisionModel.downsample), Glm4vVisionPatchMerger the rest.
-template <class Project>
-constexpr tensor merge_glm(program& p, const scene& t, const vision_shape& v, tensor x, std::int64_t out, bool tower_trains, bool trains, const Project& project) {
+constexpr tensor merge_glm(program& p, const scene& t, const vision_shape& v, tensor x, std::int64_t out, bool tower_trains, bool trains, const auto& project) {
   const auto inner = v.projector_hidden;
   x = project(module::o_proj, multiply(p, t, x, {.in = checked::mul(v.merge, v.merge, v.hidden), .out = out, .bias = true, .trains = tower_trains}), out, out, false);
   x = activate(p, t, layer_norm(p, t, x, out, trains, true), activation_kind::gelu);
@@ -221,7 +219,7 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
     return t.adapts(module::projector) && (t.side->projector_targets.empty() || t.side->projector_targets.has(part)) ? ops::adapt(p, t, from, y, in, to) : y;
   };
   if (traits.class_token) {  // patches without the class token: a slice, copied
-    const auto y = p.make(checked::mul(checked::mul(t.samples, patches_of_tile(v)), v.hidden), p.width(x));
+    const auto y = p.make(checked::mul(t.samples, patches_of_tile(v), v.hidden), p.width(x));
     p.step(x.bit(), y.bit());
     x = y;
   }
@@ -229,7 +227,7 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
     case projector_kind::mlp: x = project(joint_out, ops::activate(p, t, project(joint_in, x, v.hidden, out, true), activation_kind::gelu), out, out, true); break;
     case projector_kind::norm_linear: {  // Gemma 3: pooled to 256 tokens
       const auto left = patches_of_tile(v) < 256 ? patches_of_tile(v) : 256;
-      const auto pooled = p.make(checked::mul(checked::mul(t.samples, left), v.hidden), p.width(x));
+      const auto pooled = p.make(checked::mul(t.samples, left, v.hidden), p.width(x));
       p.step(x.bit(), pooled.bit(), {.saves = x.bit()});
       x = project(joint_in, ops::rms_norm(p, t, pooled, v.hidden, trains), v.hidden, out, false);
       break;

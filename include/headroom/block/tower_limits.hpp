@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// Towers that are held and never run.
-template <class No>
-constexpr objection check_held_towers(const job& j, const No& no) {
+constexpr objection check_held_towers(const job& j, const auto& no) {
   constexpr module_set tower{module::vision, module::projector};
   const auto& a = j.adapter;
   bool named = a.active() && ((a.targets.bits | a.modules_to_save.bits) & tower.bits) != 0;
@@ -21,8 +20,7 @@ constexpr objection check_held_towers(const job& j, const No& no) {
 }
 
 /// Towers beside a language model, or in its place.
-template <class No>
-constexpr objection check_tower_layers(const job& j, const No& no) {
+constexpr objection check_tower_layers(const job& j, const auto& no) {
   const auto v = seen(j.model.vision, j.batch.images);
   const auto& f = j.framework.modules;
   const bool swift = f.megatron() && j.framework.adapters.parallel;  // engine/tensor_parallel/limits.hpp
@@ -50,8 +48,7 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
 }
 
 /// An encoder whose result every layer of the decoder reads.
-template <class No>
-constexpr objection check_encoder_layers(const job& j, const No& no) {
+constexpr objection check_encoder_layers(const job& j, const auto& no) {
   const auto& m = j.model;
   if (j.framework.modules.megatron()) return {};  // engine/tensor_parallel/limits.hpp
   if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)

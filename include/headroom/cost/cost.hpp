@@ -31,8 +31,7 @@ constexpr objection check_cost(const job& j, const No& no = {}) {
 }
 
 /// What the layers of one's own of a model compute beside their matrices in a forward of `sequences`.
-template <class Layers>
-constexpr double own_flops(const settled_job& s, double sequences, const Layers& layers) {
+constexpr double own_flops(const settled_job& s, double sequences, const auto& layers) {
   scene sc = s.layer;
   sc.model = &s.model;
   const double micros = sequences / static_cast<double>(sc.samples) * static_cast<double>(sc.tensor) * static_cast<double>(sc.context);
@@ -65,16 +64,14 @@ constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& 
   r.hardware = flops{r.model.value + repeated};
 }
 
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr step_cost mixed_cost(const job& j, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr step_cost mixed_cost(const job& j, const auto& rates_for, const auto& layers) {
   mixed_stages stages(j, rates_for, layers);
   auto r = stages.step(stages.load());
   count_flops(r, stages.settled(), stages.list(), layers);
   return r;
 }
 
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr step_cost uniform_cost(const job& j, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr step_cost uniform_cost(const job& j, const auto& rates_for, const auto& layers) {
   const auto s = settle(j);
   const auto list = layers.weights(s.model);
   const auto c = cost_scene_of(s, rates_for(*s.on));

@@ -29,8 +29,7 @@ constexpr bool wide_experts(const scene& s, double trains) {
 }
 
 /// The linear layers that `choose(weight)` picks, of one layer of the stack or outside it.
-template <class Choose>
-constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory& list, const Choose& choose) {
+constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory& list, const auto& choose) {
   const auto& l = c.layer;
   for (const auto& w : list) {
     if (!w.linear || !choose(w)) continue;
@@ -134,8 +133,7 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
 }
 
 /// A layer of one's own: its programs, and what it says that it computes beside its matrices. Gives what of the library's stands behind it.
-template <class Layers>
-constexpr layer_kind add_own_layer(both_passes& t, const cost_scene& c, layer_kind kind, const Layers& layers) {
+constexpr layer_kind add_own_layer(both_passes& t, const cost_scene& c, layer_kind kind, const auto& layers) {
   const auto f = layers.flops(c.layer, kind);
   t.forward.attention += f.attention / c.on.attention + f.multiplied / c.on.matmul_16;
   t.backward.attention += 2.5 * f.attention / c.on.attention + 2 * f.multiplied / c.on.matmul_16;

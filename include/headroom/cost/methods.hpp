@@ -14,8 +14,7 @@ namespace headroom::detail {
 constexpr double sequences_of_step(const job& j) { return product(j.batch.micro, j.batch.accumulation, sequences_of(j.objective)); }
 
 /// One forward without a graph of a job's micro-batch; where its weights are gathered, behind that.
-template <class Rates, class Layers>
-constexpr double forward_alone(const settled_job& s, const Rates& rates_for, const Layers& layers) {
+constexpr double forward_alone(const settled_job& s, const auto& rates_for, const auto& layers) {
   const auto list = list_of(s, layers);
   auto c = cost_scene_of(s, rates_for(*s.on));
   c.layer.loss_program = loss_style::logits;
@@ -32,15 +31,13 @@ constexpr job without_evaluation(const job& j) {
   return r;
 }
 
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr double other_seconds(const job& j, const model_role& role, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr double other_seconds(const job& j, const model_role& role, const auto& rates_for, const auto& layers) {
   const job standing = standing_of_other(without_evaluation(j), role);
   return forward_alone(settle_checked(standing), rates_for, layers) * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
 }
 
 /// The policy scores its completions before it trains on them.
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr double own_scores(const job& j, const settled_job& s, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr double own_scores(const job& j, const settled_job& s, const auto& rates_for, const auto& layers) {
   if (!scores_itself(j)) return 0;
   auto at_once = s;
   at_once.layer.samples = scored_at_once(without_evaluation(j));
@@ -52,8 +49,7 @@ template <class Rates, class Layers>
 constexpr double fresh_share(const job& j) { return j.rollout.iterations > 1 ? 1 / product(j.rollout.iterations) : 1; }
 
 /// A critic's values, and its step.
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr double critic_seconds(const job& j, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr double critic_seconds(const job& j, const auto& rates_for, const auto& layers) {
   const job standing = standing_of_critic(j);
   const auto s = settle_checked(standing);
   const auto list = list_of(s, layers);
@@ -112,8 +108,7 @@ constexpr double generations_of_step(const job& j) {
 }
 
 /// `host`: seconds of a processor for a forward of the trained module.
-template <class Rates, class Layers>
-[[gnu::noinline]] constexpr void add_method(step_cost& cost, const cost_scene& c, const inventory& list, const rank_parameters& n, double host, const Rates& rates_for, const Layers& layers) {
+[[gnu::noinline]] constexpr void add_method(step_cost& cost, const cost_scene& c, const inventory& list, const rank_parameters& n, double host, const auto& rates_for, const auto& layers) {
   const auto& s = *c.job;
   const auto& j = *s.source;
   const auto& o = j.objective;
@@ -155,8 +150,7 @@ template <class Rates, class Layers>
 }
 
 /// Whether a method's time is predicted.
-template <class No>
-constexpr objection check_method_cost(const job& j, const No& no) {
+constexpr objection check_method_cost(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (j.objective.kind == objective_kind::sft) return {};
   if (j.framework.modules.megatron()) return no("headroom: the step time of methods other than sft over Megatron's layers is not predicted by this version; framework", j.framework.label);

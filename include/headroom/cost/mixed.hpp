@@ -21,7 +21,7 @@ constexpr fabric slower(const fabric& a, const fabric& b) {
 /// Kinds of GPU that a stage's ranks lie on: stages lie on ranks in a row, and so do kinds.
 struct kind_range {
   std::size_t first{}, last{};
-  friend constexpr bool operator==(const kind_range&, const kind_range&) = default;
+  bool operator==(const kind_range&) const = default;
 };
 constexpr kind_range kinds_of_stage(const job& j, std::int64_t stage) {
   const auto ranks = j.hardware.gpus() / j.parallel.pipeline;
@@ -148,8 +148,7 @@ class mixed_stages {
     }
     return r;
   }
-  template <class Layers>
-  [[gnu::noinline]] constexpr void settle_all(const job& j, const Layers& layers) {
+  [[gnu::noinline]] constexpr void settle_all(const job& j, const auto& layers) {
     for (std::size_t k = 0; k < j.hardware.kinds(); ++k) settled_[k] = settle(j, k);
     list_ = layers.weights(settled_[0].model);
   }

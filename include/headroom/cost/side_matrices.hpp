@@ -32,15 +32,13 @@ constexpr shape timed_tower(const vision_shape& v) {
 constexpr double tower_positions(const vision_shape& v) { return static_cast<double>(patches_of_tile(v) + (traits_of(v.kind).class_token ? 1 : 0)); }
 
 /// Stacks beside the main one, with their samples and the positions of each: visit(stack, samples, sequence).
-template <class Visit>
-constexpr void for_each_side_stack(const shape& m, double samples, double sequence, Visit&& visit) {
+constexpr void for_each_side_stack(const shape& m, double samples, double sequence, auto&& visit) {
   if (m.encoder.layers > 0) visit(encoder_stack(m), samples, encoder_positions(m, sequence));
   if (m.vision.layers > 0) visit(timed_tower(m.vision), samples * static_cast<double>(tiles(m.vision)), tower_positions(m.vision));
 }
 
 /// Matrices of a layer's attention to the encoder: queries and output over the stream, keys and values over the encoder's result.
-template <class Visit>
-constexpr void for_each_cross_matrix(const shape& m, double samples, double sequence, double layers, Visit&& visit) {
+constexpr void for_each_cross_matrix(const shape& m, double samples, double sequence, double layers, auto&& visit) {
   if (!m.encoder.cross_attention) return;
   const double own = samples * sequence, read = samples * encoder_positions(m, sequence);
   const auto hidden = static_cast<double>(m.hidden), wide = static_cast<double>(m.query_width()), shared = static_cast<double>(m.kv_width());
@@ -50,8 +48,7 @@ constexpr void for_each_cross_matrix(const shape& m, double samples, double sequ
 }
 
 /// From a tower's last block to the language model.
-template <class Visit>
-constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&& visit) {
+constexpr void for_each_projector_matrix(const shape& m, double samples, auto&& visit) {
   const auto& v = m.vision;
   const auto out = static_cast<double>(v.output > 0 ? v.output : m.hidden), text = static_cast<double>(m.hidden), from = static_cast<double>(v.hidden);
   const double cut = samples * static_cast<double>(tiles(v)), patches = cut * static_cast<double>(patches_of_tile(v));
@@ -94,8 +91,7 @@ constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&&
 }
 
 /// The rest: convolutions that make vectors of pixels and of spectra, and SigLIP's head.
-template <class Visit>
-constexpr void for_each_end_matrix(const shape& m, double samples, double sequence, Visit&& visit) {
+constexpr void for_each_end_matrix(const shape& m, double samples, double sequence, auto&& visit) {
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
     const auto width = static_cast<double>(v.layers > 0 ? v.hidden : m.hidden), ffn = static_cast<double>(v.ffn);
@@ -118,8 +114,7 @@ constexpr void for_each_end_matrix(const shape& m, double samples, double sequen
 }
 
 /// All of them, of a forward of the whole model.
-template <class Visit>
-constexpr void for_each_side_matrix(const shape& m, double samples, double sequence, Visit&& visit) {
+constexpr void for_each_side_matrix(const shape& m, double samples, double sequence, auto&& visit) {
   for_each_cross_matrix(m, samples, sequence, static_cast<double>(m.layers), visit);
   if (m.vision.layers > 0) for_each_projector_matrix(m, samples, visit);
   for_each_end_matrix(m, samples, sequence, visit);

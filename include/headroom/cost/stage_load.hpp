@@ -30,7 +30,7 @@ struct stage_layers {
     sparse += of;
   }
   [[nodiscard]] constexpr double all() const { return static_cast<double>(dense + sparse + plain + scans); }
-  friend constexpr bool operator==(const stage_layers&, const stage_layers&) = default;
+  bool operator==(const stage_layers&) const = default;
 };
 /// `cut`: none where layers do not come out even; then the first stages have one more.
 constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cut, std::int64_t stage) {
@@ -50,8 +50,7 @@ constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cu
 }
 
 /// use(the cut of the layers into stages), or use(null) where they do not come out even.
-template <class Use>
-constexpr auto with_cut_of_layers(const settled_job& s, const Use& use) {
+constexpr auto with_cut_of_layers(const settled_job& s, const auto& use) {
   const auto& d = s.source->parallel;
   const auto split = s.source->framework.pipeline.split;
   const bool given = chunks_given(d) > 0 || d.first_stage_layers > 0 || d.last_stage_layers > 0;
@@ -75,8 +74,7 @@ constexpr both_passes work_of(const shape& m, const layer_passes& p, const stage
 }
 
 /// What lies on each stage, but for stages like the one before: visit(stage_layers).
-template <class Visit>
-constexpr void for_each_kind_of_stage(const settled_job& s, Visit&& visit) {
+constexpr void for_each_kind_of_stage(const settled_job& s, auto&& visit) {
   with_cut_of_layers(s, [&](const stage_cut* cut) {
     stage_layers before;
     for (std::int64_t stage = 0; stage < s.source->parallel.pipeline; ++stage) {
@@ -92,8 +90,7 @@ struct stage_load {
   double share{1};  ///< of the layers, on the fullest stage
 };
 /// `kinds(visit)`: for_each_kind_of_stage().
-template <class Kinds>
-constexpr stage_load load_stages(const settled_job& s, const layer_passes& passes, const Kinds& kinds) {
+constexpr stage_load load_stages(const settled_job& s, const layer_passes& passes, const auto& kinds) {
   const auto& m = s.model;
   stage_layers whole{.first = true, .last = true};
   whole.add(m, 0, m.layers);

@@ -179,8 +179,7 @@ constexpr double between_stages(const cost_scene& c, const fabric& links) {
 constexpr void add_sends(both_passes& t, double seconds) { t.forward.communication += seconds, t.backward.communication += seconds; }
 
 /// … on the stages of a pipeline, whose kinds are known.
-template <class Kinds>
-constexpr stage_load load_of(const cost_scene& c, const layer_passes& passes, const Kinds& kinds) {
+constexpr stage_load load_of(const cost_scene& c, const layer_passes& passes, const auto& kinds) {
   auto load = load_stages(*c.job, recomputed(passes, *c.job), kinds);
   const double sends = between_stages(c, c.on.links);
   if (sends > 0) add_sends(load.slowest, sends), add_sends(load.sum, sends * static_cast<double>(c.job->source->parallel.pipeline));

@@ -123,7 +123,7 @@ struct modules_profile {
   [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local || deepspeed(); }
   [[nodiscard]] constexpr bool eager() const { return !megatron(); }  ///< divided by DTensor or not
   [[nodiscard]] constexpr bool dtensor() const { return kind == layer_modules::dtensor; }
-  friend constexpr bool operator==(const modules_profile&, const modules_profile&) = default;
+  bool operator==(const modules_profile&) const = default;
 };
 
 /// What PyTorch's operations keep for backward, by their version.
@@ -132,7 +132,7 @@ struct autograd_profile {
   bool mean_keeps_input{};           ///< torch 1.13: mean saves its input, so that an eager RMSNorm keeps the square (MeanBackward1, self.sym_numel())
   bool sums_out_of_place{};          ///< torch before 2.0: a tensor's second gradient and the first are added into a third (autograd/input_buffer.cpp)
 
-  friend constexpr bool operator==(const autograd_profile&, const autograd_profile&) = default;
+  bool operator==(const autograd_profile&) const = default;
 };
 
 /// How the trainer uses torch.autocast.
@@ -141,7 +141,7 @@ struct autocast_profile {
   bool converts_outputs{};           ///< … and what the model returns is converted to fp32
   bool caches_checkpointed{true};    ///< autocast keeps cast weights of checkpointed layers until the end of forward
 
-  friend constexpr bool operator==(const autocast_profile&, const autocast_profile&) = default;
+  bool operator==(const autocast_profile&) const = default;
 };
 
 /// torch.compile, where the job asks for it.
@@ -150,7 +150,7 @@ struct compile_profile {
   bool loss{};                       ///< inductor also generates the loss: see ops::compiled_cross_entropy
   bool scatters_loss_gradient{};     ///< … with the one-hot targets of its gradient written out (inductor of torch 2.5)
 
-  friend constexpr bool operator==(const compile_profile&, const compile_profile&) = default;
+  bool operator==(const compile_profile&) const = default;
 };
 
 /// How its norms are computed.
@@ -158,7 +158,7 @@ struct norm_profile {
   norm_style style{norm_style::cast_before_weight};
   bool statistics_in_input_format{}; ///< LayerNorm on a CPU keeps mean and deviation in the input's format
 
-  friend constexpr bool operator==(const norm_profile&, const norm_profile&) = default;
+  bool operator==(const norm_profile&) const = default;
 };
 
 /// How attention is computed, and what around it is copied.
@@ -178,7 +178,7 @@ struct attention_profile {
   bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
 
-  friend constexpr bool operator==(const attention_profile&, const attention_profile&) = default;
+  bool operator==(const attention_profile&) const = default;
 };
 
 /// How positions turn queries and keys.
@@ -188,7 +188,7 @@ struct rotary_profile {
   bool writes_out{};                 ///< Megatron without the fused kernel: cosine and sine are made and saved by each call
 
   [[nodiscard]] constexpr bool caches() const { return tables == rope_tables::cached || tables == rope_tables::cached_whole; }
-  friend constexpr bool operator==(const rotary_profile&, const rotary_profile&) = default;
+  bool operator==(const rotary_profile&) const = default;
 };
 
 /// How a gated activation is computed.
@@ -196,7 +196,7 @@ struct mlp_profile {
   bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
   bool adds_bias_apart{};            ///< the sum with the bias is a tensor of its own, which the function keeps (GPT-NeoX without bias_gelu_fusion)
 
-  friend constexpr bool operator==(const mlp_profile&, const mlp_profile&) = default;
+  bool operator==(const mlp_profile&) const = default;
 };
 
 /// How tokens are routed to experts, and come back.
@@ -214,7 +214,7 @@ struct experts_profile {
   [[nodiscard]] constexpr bool at_once() const { return gemm == expert_gemm::grouped_mm || gemm == expert_gemm::sorted_mm; }
   /// Whether gate and up of all experts are one parameter.
   [[nodiscard]] constexpr bool joins_gate() const { return gemm == expert_gemm::sorted_mm; }
-  friend constexpr bool operator==(const experts_profile&, const experts_profile&) = default;
+  bool operator==(const experts_profile&) const = default;
 };
 
 /// Linear layers, where the job computes in fp8.
@@ -226,7 +226,7 @@ struct fp8_profile {
                                      ///< leaves of precision_aware only the formats of the moments (Megatron-LM core/optimizer/optimizer_config.py)
   bool ends_in_bf16{};               ///< the first layer and the last compute in bf16 (first-last-layers-bf16)
 
-  friend constexpr bool operator==(const fp8_profile&, const fp8_profile&) = default;
+  bool operator==(const fp8_profile&) const = default;
 };
 
 /// How the loss is computed, and what names its logits.
@@ -244,7 +244,7 @@ struct loss_profile {
   [[nodiscard]] constexpr bool keeps_outputs() const { return outputs == output_lifetime::through_backward; }
   [[nodiscard]] constexpr bool keeps_graph() const { return lives == loss_lifetime::with_graph; }
 
-  friend constexpr bool operator==(const loss_profile&, const loss_profile&) = default;
+  bool operator==(const loss_profile&) const = default;
 };
 
 /// Adapters, and a frozen base in few bits under them.
@@ -258,7 +258,7 @@ struct adapter_profile {
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
   input_gradient embeddings_need_gradient{};
 
-  friend constexpr bool operator==(const adapter_profile&, const adapter_profile&) = default;
+  bool operator==(const adapter_profile&) const = default;
 };
 
 /// A frozen base in few bits: what is quantised, and what of it stays.
@@ -272,7 +272,7 @@ struct quantised_profile {
 
   /// … but what lies beside a base that GPTQ packed: is_gptq_quantized there, in every release that knows GPTQ (since 0.5, 2023-08).
   [[nodiscard]] constexpr bool upcasts_beside(const number_format& base) const { return upcasts_rest && base.quantised() && base.column_bits == 0; }
-  friend constexpr bool operator==(const quantised_profile&, const quantised_profile&) = default;
+  bool operator==(const quantised_profile&) const = default;
 };
 
 }  // namespace headroom

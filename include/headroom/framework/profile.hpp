@@ -58,7 +58,7 @@ struct profile {
   /// function (models/gemma2/modeling_gemma2.py); flash attention caps, torch's own does without (integrations/sdpa_attention.py does not read it).
   [[nodiscard]] constexpr bool caps_in_kernels() const { return experts.joins_gate(); }
 
-  friend constexpr bool operator==(const profile&, const profile&) = default;
+  bool operator==(const profile&) const = default;
 };
 
 }  // namespace headroom

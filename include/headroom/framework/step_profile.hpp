@@ -40,7 +40,7 @@ struct checkpointing_profile {
   bool copies_input{};               ///< a checkpoint keeps a copy of its input, which backward gathers into another tensor (DeepSpeed's partition_activations)
   std::uint32_t offloaded_modules{}; ///< bit i: offload_module i, where the job keeps activations on the host
 
-  friend constexpr bool operator==(const checkpointing_profile&, const checkpointing_profile&) = default;
+  bool operator==(const checkpointing_profile&) const = default;
 };
 
 /// CUDA graphs of layers.
@@ -48,7 +48,7 @@ struct graph_profile {
   graph_capture capture{};
   std::uint32_t modules{};           ///< bit i: graph_module i, where graphs are captured before the first step (cuda-graph-warmup-steps 0)
 
-  friend constexpr bool operator==(const graph_profile&, const graph_profile&) = default;
+  bool operator==(const graph_profile&) const = default;
 };
 
 /// How parameters, gradients and states are divided over data-parallel ranks.
@@ -73,7 +73,7 @@ struct sharding_profile {
   /// Whether every kind can be used: in a training loop of one's own.
   [[nodiscard]] constexpr bool offers_all() const { return kinds == 0xFF; }
 
-  friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
+  bool operator==(const sharding_profile&) const = default;
 };
 
 /// Where gradients lie, and when they go.
@@ -82,7 +82,7 @@ struct gradients_profile {
   bool stay_in_micro_batch{};        ///< autograd's own stay whole until a micro-batch's backward is done, when they are added to others (nanotron)
   bool fused_accumulation{};         ///< weight gradients are accumulated by the GEMM itself; TransformerEngine then keeps one empty gradient for each shape of weight
 
-  friend constexpr bool operator==(const gradients_profile&, const gradients_profile&) = default;
+  bool operator==(const gradients_profile&) const = default;
 };
 
 /// What an update makes for a moment.
@@ -97,7 +97,7 @@ struct optimizer_profile {
   bool unscales_moments{};           ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   muon_layout muon{};
 
-  friend constexpr bool operator==(const optimizer_profile&, const optimizer_profile&) = default;
+  bool operator==(const optimizer_profile&) const = default;
 };
 
 /// What runs behind compute, and what it keeps.
@@ -111,7 +111,7 @@ struct communication_profile {
                                      ///< tp_recompute_allgather false)
   bool exchanges_heads{};            ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
 
-  friend constexpr bool operator==(const communication_profile&, const communication_profile&) = default;
+  bool operator==(const communication_profile&) const = default;
 };
 
 /// How a pipeline is run.
@@ -124,7 +124,7 @@ struct pipeline_profile {
   bool keeps_tensors{true};          ///< the schedule's variables and the layers' attributes name tensors that they have used (Megatron-LM)
   bool polls_messages{};             ///< nanotron's benchmarks: each message about a tensor is asked for every 0.1 s
 
-  friend constexpr bool operator==(const pipeline_profile&, const pipeline_profile&) = default;
+  bool operator==(const pipeline_profile&) const = default;
 };
 
 /// The process on each GPU: CUDA, its libraries and PyTorch's allocator.
@@ -134,7 +134,7 @@ struct process_profile {
   std::int32_t cublas_handles{2};    ///< forward thread and autograd thread
   std::int32_t contexts{1};          ///< processes that have a CUDA context on the GPU: the trainer's own, and those that help it
 
-  friend constexpr bool operator==(const process_profile&, const process_profile&) = default;
+  bool operator==(const process_profile&) const = default;
 };
 
 /// How the model comes into memory.
@@ -146,7 +146,7 @@ struct loading_profile {
   bool steps_at_once{};              ///< DeepSpeed's optimizer makes its state when it is built, in a step of zeros (until 2024-02-10, 18179807f)
   bool unties_embeddings{};          ///< the head is a matrix of its own even where the model ties it (litgpt)
 
-  friend constexpr bool operator==(const loading_profile&, const loading_profile&) = default;
+  bool operator==(const loading_profile&) const = default;
 };
 
 }  // namespace headroom

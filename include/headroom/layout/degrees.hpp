@@ -57,7 +57,7 @@ struct degrees {
   std::int64_t expert_tensor{1};            ///< … and each expert's matrices
   std::int64_t expert_imbalance_percent{100};  ///< tokens of the busiest expert-parallel rank, in percent of an even share; the router decides
 
-  friend constexpr bool operator==(const degrees&, const degrees&) = default;
+  bool operator==(const degrees&) const = default;
 };
 
 /// How many chunks have their layers given in stage_layers: `chunks`, or where that is 0 all of them if any entry is not 0.

@@ -13,8 +13,7 @@ namespace headroom {
 namespace detail {
 
 /// `ahead` forwards, then one forward and one backward in turn, then the backwards that are left.
-template <class Visit>
-constexpr void one_forward_one_backward(std::int64_t chunk, std::int64_t ahead, std::int64_t micros, Visit& visit) {
+constexpr void one_forward_one_backward(std::int64_t chunk, std::int64_t ahead, std::int64_t micros, auto& visit) {
   const auto warm = least(ahead, micros);
   for (std::int64_t i = 0; i < warm; ++i) visit(work{work_kind::forward, chunk, i});
   for (std::int64_t i = warm; i < micros; ++i) {
@@ -26,8 +25,7 @@ constexpr void one_forward_one_backward(std::int64_t chunk, std::int64_t ahead, 
 
 /// Narayanan et al. 2021, section 2.2.2; Megatron-LM core/pipeline_parallel/schedules.py
 /// forward_backward_pipelining_with_interleaving: groups of micro-batches go through the chunks in turn.
-template <class Visit>
-constexpr void interleaved(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+constexpr void interleaved(const pipeline_plan& p, std::int64_t stage, auto& visit) {
   const auto width = p.group > 0 ? p.group : p.stages;
   const auto total = p.micros * p.chunks;
   const auto warm = least(total, 2 * (p.stages - stage - 1) + (p.chunks - 1) * width);
@@ -63,8 +61,7 @@ constexpr void interleaved(const pipeline_plan& p, std::int64_t stage, Visit& vi
 
 /// ZB-H1 of Qi et al. 2023 (zero bubble), section 3.1: 1F1B's warm-up; weight gradients wait until as many micro-batches are
 /// held as 1F1B holds on its first stage.
-template <class Visit>
-constexpr void zero_bubble(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+constexpr void zero_bubble(const pipeline_plan& p, std::int64_t stage, auto& visit) {
   std::int64_t held = 0, weighted = 0;
   const auto visit_split = [&](const work& w) {
     if (w.kind == work_kind::forward && held == p.stages) {
@@ -80,8 +77,7 @@ constexpr void zero_bubble(const pipeline_plan& p, std::int64_t stage, Visit& vi
 
 /// DualPipe (DeepSeek-V3 report, section 3.2.1): half of the micro-batches enter at either end, and each stage holds the chunk
 /// of both directions: stages - stage micro-batches of one, stage + 1 of the other.
-template <class Visit>
-constexpr void dualpipe(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+constexpr void dualpipe(const pipeline_plan& p, std::int64_t stage, auto& visit) {
   const auto half = p.micros / 2;
   const auto warm0 = least(p.stages - stage - 1, half), warm1 = least(stage, p.micros - half);
   for (std::int64_t i = 0; i < warm0; ++i) visit(work{work_kind::forward, 0, i});
@@ -98,8 +94,7 @@ constexpr void dualpipe(const pipeline_plan& p, std::int64_t stage, Visit& visit
 
 /// Calls visit(work) for everything that `stage` (from 0) does in a step, in order.
 /// Errors: job_error for a stage that is not there and for a schedule whose needs the plan does not meet.
-template <class Visit>
-constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, Visit&& visit) {
+constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, auto&& visit) {
   if (p.stages < 1 || stage < 0 || stage >= p.stages) refuse("headroom: a pipeline stage must be from 0 to parallel.pipeline - 1; stage", stage);
   switch (p.kind) {
     case schedule::naive:
@@ -132,8 +127,7 @@ namespace detail {
 /// The library's own orders, chosen by plan.kind. They repeat once they are under way.
 struct shipped_order {
   static constexpr bool repeats = true;
-  template <class Visit>
-  static constexpr void run(const pipeline_plan& p, std::int64_t stage, Visit&& visit) {
+  static constexpr void run(const pipeline_plan& p, std::int64_t stage, auto&& visit) {
     run_schedule(p, stage, visit);
   }
 };
@@ -143,8 +137,7 @@ template <own_schedule S>
 struct given_order {
   static constexpr bool repeats = false;
   const S& own;
-  template <class Visit>
-  constexpr void run(const pipeline_plan& p, std::int64_t stage, Visit&& visit) const {
+  constexpr void run(const pipeline_plan& p, std::int64_t stage, auto&& visit) const {
     std::int64_t forwards = 0, backwards = 0;
     own.run(p, stage, [&](const work& w) {
       if (w.chunk < 0 || w.chunk >= p.chunks) refuse("headroom: a schedule must name a chunk of the stage, from 0 to parallel.virtual_pipeline - 1; chunk", w.chunk);

@@ -177,8 +177,7 @@ constexpr schedule usual_schedule(std::int64_t chunks) { return chunks > 1 ? sch
 namespace detail {
 
 /// `before`, and the names of the schedules that `keep(entry)` says: "1f1b, gpipe or dualpipe".
-template <class Keep>
-constexpr basic_name<256> with_schedules(std::string_view before, Keep keep) {
+constexpr basic_name<256> with_schedules(std::string_view before, auto keep) {
   basic_name<256> r{};
   std::size_t at = 0, left = 0;
   const auto add = [&](std::string_view text) {

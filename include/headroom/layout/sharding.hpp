@@ -94,7 +94,7 @@ struct sharding {
   /// PyTorch's FSDP, of either version.
   [[nodiscard]] constexpr bool fully_sharded() const { return by(sharder::pytorch) && gathers_units(); }
 
-  friend constexpr bool operator==(const sharding&, const sharding&) = default;
+  bool operator==(const sharding&) const = default;
 };
 
 /// .sharding = zero(3), in a job.
@@ -120,7 +120,7 @@ struct offload {
   std::int64_t max_in_cpu{-1};
   std::int32_t optimizer_fraction{1'000'000};  ///< of the trained parameters, whose optimizer lies there: millionths (Megatron-LM's --optimizer-offload-fraction)
 
-  friend constexpr bool operator==(const offload&, const offload&) = default;
+  bool operator==(const offload&) const = default;
 };
 
 }  // namespace headroom

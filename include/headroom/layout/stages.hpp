@@ -91,8 +91,7 @@ class stage_cut {
   }
 
   /// Calls visit(layer_chunk) for each chunk of a stage, in the order in which a micro-batch passes them.
-  template <class Visit>
-  constexpr void for_each(std::int64_t stage, Visit&& visit) const {
+  constexpr void for_each(std::int64_t stage, auto&& visit) const {
     switch (properties_of(d_->schedule).place) {
       case chunk_place::in_turn:
         for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));

@@ -9,8 +9,7 @@ namespace headroom::detail {
 /// ZB-V (arXiv 2405.15362, section 4), in the order of torch distributed/pipelining/schedules.py ScheduleZBVZeroBubble: a stage's first chunk runs
 /// forward until the second's first backward is there; then chunks take turns, each with its weight gradients, until no forward is left; at the
 /// end weight gradients fill what would be idle. With fewer than 2 × stages - 1 micro-batches it is the order of so many, with gaps.
-template <class Visit>
-constexpr void zero_bubble_v(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+constexpr void zero_bubble_v(const pipeline_plan& p, std::int64_t stage, auto& visit) {
   const auto micros = p.micros < 2 * p.stages - 1 ? 2 * p.stages - 1 : p.micros;
   std::int64_t done[3][2]{};  // micro-batches, by kind of work and chunk
   const auto run = [&](work_kind kind, std::int64_t chunk) {
@@ -58,8 +57,7 @@ constexpr v_pattern v_pattern_of(const pipeline_plan& p, std::int64_t stage) {
 /// V-Half and V-Min: weight gradients take the units that the pattern leaves idle, oldest first. Primus then moves work into earlier idle units, where that
 /// holds no more than the fullest stage does. How much that one holds stays as it is here; of the others the first, which has the embedding and the head,
 /// fills up with two more forwards where V-Min leaves it room.
-template <class Visit>
-constexpr void v_schedule(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+constexpr void v_schedule(const pipeline_plan& p, std::int64_t stage, auto& visit) {
   const auto at = v_pattern_of(p, stage);
   std::int64_t backwards = 0, weighted = 0;
   // Backwards come in the order of their units: both chunks' micro-batches, one after the other.

@@ -16,7 +16,7 @@ struct work {
   work_kind kind{};
   std::int64_t chunk{};  ///< of this stage, 0 the first that a micro-batch passes
   std::int64_t micro{};  ///< the micro-batch
-  friend constexpr bool operator==(const work&, const work&) = default;
+  bool operator==(const work&) const = default;
 };
 
 /// A pipeline as its schedule sees it.

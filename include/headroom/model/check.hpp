@@ -11,8 +11,7 @@ namespace detail {
 /// Sizes and counts of a job: from `least` to 2^40.
 constexpr bool within(std::int64_t value, std::int64_t least) { return least <= value && value <= (std::int64_t{1} << 40); }
 
-template <class No>
-constexpr objection check_numbers(const shape& m, const No& no) {
+constexpr objection check_numbers(const shape& m, const auto& no) {
   const auto& e = m.experts;
   const auto& v = m.vision;
   // One test for all sizes: their union has the sign bit where one of them has it.
@@ -35,8 +34,7 @@ constexpr bool follows(const shape& m, std::int64_t i) {
   return false;
 }
 
-template <class No>
-constexpr objection check_pattern(const shape& m, const No& no) {
+constexpr objection check_pattern(const shape& m, const auto& no) {
   if (m.parallel_block || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.norm_after && (m.norm != norm_kind::rmsnorm || m.sparse())))
     return no("headroom: model.pattern does not go with parallel_block, an encoder or multi-token prediction, nor norm_after with LayerNorm or experts");
   const auto& s = m.ssm;
@@ -69,8 +67,7 @@ constexpr objection check_pattern(const shape& m, const No& no) {
 }
 
 /// Several residual streams, as Gemma 3n has them.
-template <class No>
-constexpr objection check_altup(const shape& m, const No& no) {
+constexpr objection check_altup(const shape& m, const auto& no) {
   const auto& a = m.altup;
   bool cuts = false;
   for (std::int64_t i = 0; i < m.pattern.period; ++i) {
@@ -87,8 +84,7 @@ constexpr objection check_altup(const shape& m, const No& no) {
 }
 
 /// A tower has every size that its blocks are made of.
-template <class No>
-constexpr objection check_tower(const vision_shape& v, const No& no) {
+constexpr objection check_tower(const vision_shape& v, const auto& no) {
   if (v.kind == vision_kind::none) {
     const bool sized = (v.layers | v.hidden | v.heads | v.ffn | v.patch | v.image | v.resampler | v.projector_hidden) > 0 || v.projector != projector_kind::none;
     return sized ? no("headroom: model.vision has sizes, and model.vision.kind must say how the tower is built") : objection{};
@@ -109,8 +105,7 @@ constexpr objection check_tower(const vision_shape& v, const No& no) {
 }
 
 /// What only calls that are given the layer can answer.
-template <class No>
-constexpr objection object_to_own(const shape& m, mixer_kind kind, const No& no) {
+constexpr objection object_to_own(const shape& m, mixer_kind kind, const auto& no) {
   return no("headroom: model.pattern names a layer of one's own, which this call is not given: write estimate(job, own_layers{layer}), and replay(), cost(), decide(), solve() and plan() alike; label", m.pattern.label_of(kind));
 }
 

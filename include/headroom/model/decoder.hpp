@@ -162,8 +162,7 @@ constexpr void add_altup(inventory& list, const shape& m) {
 
 /// The layers of the main stack, kind by kind. `add_own(list, kind, span, begin)`: the weights of a layer of one's own, where the
 /// stack's begin at `begin`.
-template <class AddOwn>
-constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own) {
+constexpr void add_layers(inventory& list, const shape& m, const auto& add_own) {
   if (m.layers <= 0) return;
   const auto begin = list.size;
   for (auto i = 0; i < mixer_kinds; ++i) {

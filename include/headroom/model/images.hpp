@@ -20,7 +20,7 @@ struct image_batch {
   std::int64_t max_pixels{};  ///< … and larger ones smaller
   bool none{};                ///< samples are text alone: a tower is there, and does not run
   [[nodiscard]] constexpr bool given() const { return (count | width | height | min_pixels | max_pixels) != 0; }
-  friend constexpr bool operator==(const image_batch&, const image_batch&) = default;
+  bool operator==(const image_batch&) const = default;
 };
 
 /// Edge of what the tower reads at once. MiniCPM-V cuts an image into slices of 448 × 448 pixels, whatever its position table holds.

@@ -14,8 +14,7 @@
 namespace headroom {
 
 /// The list. A tied head is not in it: that matrix is the embedding. `add_own`: see add_layers().
-template <class AddOwn>
-constexpr inventory weights_of(const shape& m, const AddOwn& add_own) {
+constexpr inventory weights_of(const shape& m, const auto& add_own) {
   check(m);
   inventory list = inventory::blank();
   detail::add_embedding(list, m);
@@ -91,7 +90,7 @@ struct parameter_count {
 
   [[nodiscard]] constexpr parameters of(component c) const { return by_component[static_cast<std::size_t>(c)]; }
   [[nodiscard]] constexpr parameters trainable() const { return total - frozen; }
-  friend constexpr bool operator==(const parameter_count&, const parameter_count&) = default;
+  bool operator==(const parameter_count&) const = default;
 };
 
 /// The parameters of a list of weights, in all and by component; of `experts.count` experts `experts.active` are active.

@@ -64,7 +64,7 @@ struct layer_kind {
   [[nodiscard]] constexpr bool sparse() const { return feeds == feed_forward_kind::experts; }
   /// Whether both halves are there, each with a norm of its own.
   [[nodiscard]] constexpr bool whole() const { return mixer != mixer_kind::none && feeds != feed_forward_kind::none; }
-  friend constexpr bool operator==(const layer_kind&, const layer_kind&) = default;
+  bool operator==(const layer_kind&) const = default;
 };
 
 /// Kinds in the order of the layers; the first `period` repeat to the end of the stack. `period` 0: every layer attends.
@@ -116,7 +116,7 @@ struct layer_pattern {
     }
     return *this;
   }
-  friend constexpr bool operator==(const layer_pattern&, const layer_pattern&) = default;
+  bool operator==(const layer_pattern&) const = default;
 };
 
 }  // namespace headroom

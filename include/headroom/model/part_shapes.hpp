@@ -19,7 +19,7 @@ struct mla_shape {
   std::int64_t index_dim{};
   std::int64_t index_keys{};  ///< that a position attends to
   bool index_handed_on{};     ///< GLM-5: each layer hands its choice on to the next
-  friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
+  bool operator==(const mla_shape&) const = default;
 };
 
 /// Attention of layers that see all positions where others see a window (Gemma 4). Zero means: as the shape's own.
@@ -28,7 +28,7 @@ struct global_shape {
   std::int64_t kv_heads{};
   bool keys_as_values{};  ///< there is no projection of values
   bool no_positions{};    ///< queries and keys are not turned (Afmoe)
-  friend constexpr bool operator==(const global_shape&, const global_shape&) = default;
+  bool operator==(const global_shape&) const = default;
 };
 
 /// Several residual streams, of which a layer's blocks read one, and which it predicts before them and corrects behind them (Baykal et al. 2023, Alternating
@@ -36,7 +36,7 @@ struct global_shape {
 struct altup_shape {
   std::int64_t streams{};
   std::int64_t laurel{};  ///< rank of the way beside attention
-  friend constexpr bool operator==(const altup_shape&, const altup_shape&) = default;
+  bool operator==(const altup_shape&) const = default;
 };
 
 /// An embedding of each token in every layer (Gemma 3n, Gemma 4): a table of layers × width features, to which a matrix adds what it makes of the
@@ -44,7 +44,7 @@ struct altup_shape {
 struct layer_input_shape {
   std::int64_t width{};
   std::int64_t vocab{};  ///< rows of the table
-  friend constexpr bool operator==(const layer_input_shape&, const layer_input_shape&) = default;
+  bool operator==(const layer_input_shape&) const = default;
 };
 
 /// Norms over the steps, B and C of Mamba-1: FalconMamba's have no weights, Jamba's have.
@@ -64,7 +64,7 @@ struct ssm_shape {
   bool no_norm{};           ///< without the gated norm behind the scan
   std::int64_t rank{};      ///< Mamba-1: of the matrices that make the steps; its channels are heads of one feature
   step_norm_kind step_norm{};
-  friend constexpr bool operator==(const ssm_shape&, const ssm_shape&) = default;
+  bool operator==(const ssm_shape&) const = default;
 };
 
 }  // namespace headroom

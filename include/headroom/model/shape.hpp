@@ -67,7 +67,7 @@ struct expert_shape {
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }
-  friend constexpr bool operator==(const expert_shape&, const expert_shape&) = default;
+  bool operator==(const expert_shape&) const = default;
 };
 
 /// The encoder of an encoder-decoder model: the layers of the main stack without the cross-attention. `layers` 0: none.
@@ -83,7 +83,7 @@ struct encoder_shape {
   std::int64_t audio_channels{};     ///< Whisper: mel bins of the two convolutions in front; 0: token embeddings are read
   std::int64_t vocab{};              ///< rows of its own table of token embeddings; 0: the main stack's table is read (T5Gemma has two)
   bool attention_bias{};             ///< its attention has biases although the main stack's has none
-  friend constexpr bool operator==(const encoder_shape&, const encoder_shape&) = default;
+  bool operator==(const encoder_shape&) const = default;
 };
 
 /// A transformer, in no framework's words. Zero in `kv_heads`, `head_dim` means: as `heads`, hidden / heads.
@@ -229,7 +229,7 @@ struct shape {
     if (experts.masked_dense() || i < experts.first_dense_layers) return 0;
     return experts.every > 1 ? checked::lcm(own, experts.every) : own;
   }
-  friend constexpr bool operator==(const shape&, const shape&) = default;
+  bool operator==(const shape&) const = default;
 
  private:
   /// What `experts` says of layer i where the pattern leaves it open.

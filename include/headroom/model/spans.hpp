@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// The layers that `chosen(layer)` picks, of a stack of at most layer_span::most_irregular.
-template <class Chosen>
-constexpr layer_span span_where(const shape& m, const Chosen& chosen) {
+constexpr layer_span span_where(const shape& m, const auto& chosen) {
   layer_span r;
   std::int64_t last = -1, stride = 1;
   bool even = true;
@@ -24,8 +23,7 @@ constexpr layer_span span_where(const shape& m, const Chosen& chosen) {
 }
 
 /// … of a deeper one: the longest even span from the first layer that is not yet covered, and so on.
-template <class Chosen, class Visit>
-constexpr void each_even_span(const shape& m, const Chosen& chosen, const Visit& visit) {
+constexpr void each_even_span(const shape& m, const auto& chosen, const auto& visit) {
   constexpr int most = 16;
   layer_span found[most];
   int size = 0;
@@ -48,15 +46,13 @@ constexpr void each_even_span(const shape& m, const Chosen& chosen, const Visit&
   }
 }
 
-template <class Chosen, class Visit>
-constexpr void each_span_where(const shape& m, const Chosen& chosen, const Visit& visit) {
+constexpr void each_span_where(const shape& m, const auto& chosen, const auto& visit) {
   if (m.layers > layer_span::most_irregular) return each_even_span(m, chosen, visit);
   if (const auto span = span_where(m, chosen); span.count > 0) visit(span);
 }
 
 /// Layers that are sparse (or, with `sparse` false, dense), of a model without a pattern.
-template <class Visit>
-constexpr void each_span_by_rule(const shape& m, bool sparse, const Visit& visit) {
+constexpr void each_span_by_rule(const shape& m, bool sparse, const auto& visit) {
   const auto add = [&](std::int64_t first, std::int64_t count, std::int64_t stride) {
     if (count > 0) visit(layer_span{first, count, stride});
   };
@@ -82,16 +78,14 @@ constexpr void each_span_by_rule(const shape& m, bool sparse, const Visit& visit
 }
 
 /// Layers with such a feed-forward.
-template <class Visit>
-constexpr void each_span(const shape& m, feed_forward_kind feeds, const Visit& visit) {
+constexpr void each_span(const shape& m, feed_forward_kind feeds, const auto& visit) {
   if (m.layers <= 0) return;
   if (!m.pattern.given() && !m.experts.masked_dense()) return each_span_by_rule(m, feeds == feed_forward_kind::experts, visit);
   each_span_where(m, [&](std::int64_t i) { return m.kind_of(i).feeds == feeds; }, visit);
 }
 
 /// Layers with such a mixer.
-template <class Visit>
-constexpr void each_span(const shape& m, mixer_kind mixer, const Visit& visit) {
+constexpr void each_span(const shape& m, mixer_kind mixer, const auto& visit) {
   if (m.pattern.given())
     each_span_where(m, [&](std::int64_t i) { return m.kind_of(i).mixer == mixer; }, visit);
   else if (m.layers > 0 && mixer == m.attention())

@@ -74,7 +74,7 @@ struct vision_shape {
   bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
   std::int64_t grid{};              ///< LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids
   std::int64_t held{};              ///< parameters of towers for which there is no program (Gemma 4 E2B's, that see and hear), beside no other: they are held frozen, and never run
-  friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;
+  bool operator==(const vision_shape&) const = default;
 };
 
 }  // namespace headroom

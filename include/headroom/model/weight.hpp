@@ -84,7 +84,7 @@ struct layer_span {
     for (std::int64_t n = 0; n < here; ++n) r.add_irregular(at(before + n));
     return r;
   }
-  friend constexpr bool operator==(const layer_span&, const layer_span&) = default;
+  bool operator==(const layer_span&) const = default;
 };
 
 /// A layer's matrices, q_proj to down_proj, as bits.

@@ -15,7 +15,7 @@ struct probability {
     return {static_cast<std::int32_t>(p * 1e6 + 0.5)};
   }
   [[nodiscard]] constexpr bool positive() const { return per_million > 0; }
-  friend constexpr bool operator==(const probability&, const probability&) = default;
+  bool operator==(const probability&) const = default;
 };
 
 /// A set of modules, as bits.
@@ -29,7 +29,7 @@ struct module_set {
   [[nodiscard]] constexpr bool has(module m) const { return (bits & bit(m)) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits == 0; }
   constexpr module_set& operator|=(module_set b) { bits |= b.bits; return *this; }
-  friend constexpr bool operator==(const module_set&, const module_set&) = default;
+  bool operator==(const module_set&) const = default;
 };
 static_assert(module_count <= 32);
 
@@ -69,7 +69,7 @@ struct adapter {
     const auto named = static_cast<std::uint8_t>(w.parts & part_bits(of));
     return w.parts == 0 ? 0 : copies / std::popcount(w.parts) * std::popcount(named);
   }
-  friend constexpr bool operator==(const adapter&, const adapter&) = default;
+  bool operator==(const adapter&) const = default;
 };
 
 /// One line of a `trainable` list: these modules, in these layers, of so many experts.
@@ -78,7 +78,7 @@ struct selection {
   std::int64_t last_layer{-1};    ///< inclusive; -1: every layer and what lies outside the stack, and then first_layer is 0
   std::int64_t experts{-1};       ///< how many routed experts of each layer; -1: all
   module_set modules{};           ///< empty: all
-  friend constexpr bool operator==(const selection&, const selection&) = default;
+  bool operator==(const selection&) const = default;
 };
 
 /// Which weights train. Nothing selected: all of them (adapters alone, with an adapter).
@@ -96,7 +96,7 @@ struct trainable {
     list[size++] = s;
   }
   [[nodiscard]] constexpr bool all() const { return size == 0; }
-  friend constexpr bool operator==(const trainable&, const trainable&) = default;
+  bool operator==(const trainable&) const = default;
 };
 
 /// Probabilities of dropout: of hidden states, of attention's weights, of embeddings.
@@ -104,7 +104,7 @@ struct dropout {
   probability hidden{};
   probability attention{};
   probability embedding{};
-  friend constexpr bool operator==(const dropout&, const dropout&) = default;
+  bool operator==(const dropout&) const = default;
 };
 
 }  // namespace headroom

@@ -18,7 +18,7 @@ struct evaluation {
   choice use_cache{};                 ///< a forward makes keys and values, too; unset: yes
 
   [[nodiscard]] constexpr bool given() const { return batch > 0; }
-  friend constexpr bool operator==(const evaluation&, const evaluation&) = default;
+  bool operator==(const evaluation&) const = default;
 };
 
 }  // namespace headroom

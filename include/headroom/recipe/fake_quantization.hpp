@@ -19,7 +19,7 @@ struct fake_quantization {
   bool activations{};    ///< what enters is rounded, too, by IntxFakeQuantizer: a scale and a zero point a token
 
   [[nodiscard]] constexpr bool active() const { return weights != fake_quantizer::none; }
-  friend constexpr bool operator==(const fake_quantization&, const fake_quantization&) = default;
+  bool operator==(const fake_quantization&) const = default;
 };
 
 }  // namespace headroom

@@ -22,7 +22,7 @@ struct fused_kernels {
   [[nodiscard]] constexpr bool has(fused_kernel k) const { return (bits >> static_cast<int>(k) & 1U) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits == 0; }
   [[nodiscard]] constexpr bool adapted() const { return has(fused_kernel::adapted_qkv) || has(fused_kernel::adapted_output) || has(fused_kernel::adapted_mlp); }
-  friend constexpr bool operator==(const fused_kernels&, const fused_kernels&) = default;
+  bool operator==(const fused_kernels&) const = default;
 };
 
 }  // namespace headroom

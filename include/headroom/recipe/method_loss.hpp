@@ -60,7 +60,7 @@ struct method_loss {
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   divergence_kind towards{};
   std::int32_t top{};              ///< of the teacher's logits so many a token are compared; 0: all
-  friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
+  bool operator==(const method_loss&) const = default;
 };
 
 /// Sources: TRL trl/trainer/dpo_trainer.py and kto_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and

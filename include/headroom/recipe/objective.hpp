@@ -32,7 +32,7 @@ struct model_role {
   choice recompute{};                ///< of a critic: its layers are computed again in its backward; unset: as the policy's
 
   [[nodiscard]] constexpr bool given() const { return model.layers > 0; }
-  friend constexpr bool operator==(const model_role&, const model_role&) = default;
+  bool operator==(const model_role&) const = default;
 };
 
 /// What a job trains for, and the models beside the one that trains. Unset: the next token.
@@ -54,7 +54,7 @@ struct objective {
 
   [[nodiscard]] constexpr bool has_teacher() const { return kind == objective_kind::distill && frozen.given(); }
   [[nodiscard]] constexpr bool has_reward() const { return kind != objective_kind::distill && frozen.given(); }
-  friend constexpr bool operator==(const objective&, const objective&) = default;
+  bool operator==(const objective&) const = default;
 };
 
 /// Whether the trainer's own code computes the loss: of every method, of OpenRLHF's and NeMo-RL's fine-tuning, which sum log-probabilities of the

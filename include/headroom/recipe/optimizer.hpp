@@ -45,7 +45,7 @@ struct optimizer {
   const update_program* by_tensor{};         ///< its own code that updates tensor by tensor; null: torch's, as `how` says
 
   [[nodiscard]] constexpr bool set() const { return !label.empty(); }
-  friend constexpr bool operator==(const optimizer&, const optimizer&) = default;
+  bool operator==(const optimizer&) const = default;
 };
 
 /// Sources: Kingma & Ba 2015 (two moments); Shazeer & Stern 2018, section 4 (row and column sums, no first moment);

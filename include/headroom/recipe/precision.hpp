@@ -21,7 +21,7 @@ struct precision {
   [[nodiscard]] constexpr bool set() const { return parameters.set(); }
   /// Of weights that do not train.
   [[nodiscard]] constexpr const number_format& untrained() const { return frozen.set() ? frozen : parameters; }
-  friend constexpr bool operator==(const precision&, const precision&) = default;
+  bool operator==(const precision&) const = default;
 };
 
 /// Whether matrices are multiplied in fewer than 16 bits, and what they multiply is quantised as it comes.

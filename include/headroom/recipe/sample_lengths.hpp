@@ -11,7 +11,7 @@ namespace headroom {
 struct length_bucket {
   std::int32_t from{}, to{};
   std::int64_t samples{};
-  friend constexpr bool operator==(const length_bucket&, const length_bucket&) = default;
+  bool operator==(const length_bucket&) const = default;
 };
 
 /// What becomes of samples longer than batch.sequence.
@@ -76,7 +76,7 @@ struct sample_lengths {
   [[nodiscard]] constexpr std::int64_t padded(std::int64_t length) const {
     return pad_to_multiple > 1 ? (length + pad_to_multiple - 1) / pad_to_multiple * pad_to_multiple : length;
   }
-  friend constexpr bool operator==(const sample_lengths&, const sample_lengths&) = default;
+  bool operator==(const sample_lengths&) const = default;
 };
 
 }  // namespace headroom

@@ -20,7 +20,7 @@ struct assumption_set {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] |= b.words[i];
     return *this;
   }
-  friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;
+  bool operator==(const assumption_set&) const = default;
 
  private:
   constexpr std::uint64_t& word(assumption a) { return words[static_cast<std::size_t>(a) / 64]; }

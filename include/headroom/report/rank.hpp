@@ -68,7 +68,7 @@ struct breakdown {
     return *this;
   }
   friend constexpr breakdown operator+(breakdown a, const breakdown& b) { return a += b; }
-  friend constexpr bool operator==(const breakdown&, const breakdown&) = default;
+  bool operator==(const breakdown&) const = default;
 };
 
 /// Memory of a GPU that PyTorch's allocator does not see.
@@ -77,7 +77,7 @@ struct outside_allocator {
   bytes nccl;     ///< its buffers, of every communicator
   bytes engine{}; ///< of an engine that generates: its CUDA graphs, its context where it is a process of its own, its communicator
   [[nodiscard]] constexpr bytes total() const { return context + nccl + engine; }
-  friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
+  bool operator==(const outside_allocator&) const = default;
 };
 
 /// What runs over samples of different lengths reserve, by the order in which the samples come, and what they need: the replays of a report's
@@ -88,7 +88,7 @@ struct reserved_orders {
   std::int32_t orders{};          ///< that were replayed
   std::int32_t micro_batches{};   ///< of each
   [[nodiscard]] constexpr bool given() const { return orders > 0; }
-  friend constexpr bool operator==(const reserved_orders&, const reserved_orders&) = default;
+  bool operator==(const reserved_orders&) const = default;
 };
 
 /// What a measured run says of a rank's four numbers (measured/correct.hpp), by `reading`.
@@ -97,7 +97,7 @@ struct measured_effect {
   std::array<bytes, reading_count> moved{};        ///< in the numbers already; of `allocated`, among the temporaries, or taken off what passes
   std::array<std::int32_t, reading_count> below{}, above{};  ///< thousandths of the range that are left
   std::array<bytes, reading_count> unexplained{};  ///< of the measured run, beyond the ranges of all that is uncertain: not carried to other jobs
-  friend constexpr bool operator==(const measured_effect&, const measured_effect&) = default;
+  bool operator==(const measured_effect&) const = default;
 };
 
 /// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
@@ -135,7 +135,7 @@ struct rank_report {
   [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
   /// Whether its step has a phase: only a pipeline's last stage computes a loss. Of one that it does not have all bytes are 0.
   [[nodiscard]] constexpr bool has(phase p) const { return in_every_step(p) ? (absent >> static_cast<unsigned>(p) & 1U) == 0 : (*this)[p] > bytes{0}; }
-  friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
+  bool operator==(const rank_report&) const = default;
 };
 
 /// One of the four numbers of a rank, in bytes.

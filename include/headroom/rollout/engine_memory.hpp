@@ -24,7 +24,7 @@ constexpr bytes engine_forward(const shape& m, std::int64_t tensor, std::int64_t
   const auto dense = checked::mul(3, m.ffn) / tensor;
   const auto routed = m.sparse() ? checked::mul(m.experts.active, checked::add(checked::mul(3, m.experts.ffn) / tensor, m.hidden)) : 0;
   const auto widest = checked::add(checked::mul(2, m.hidden), dense > routed ? dense : routed);
-  return bytes{checked::mul(checked::mul(positions, widest), width)};
+  return bytes{checked::mul(positions, widest, width)};
 }
 
 }  // namespace detail

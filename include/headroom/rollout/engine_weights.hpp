@@ -9,8 +9,7 @@
 namespace headroom {
 
 /// Why an engine's weights, or its keys and values, cannot be told of a model; empty where they can.
-template <class No>
-constexpr objection check_generated(const shape& m, std::int64_t tensor, const No& no) {
+constexpr objection check_generated(const shape& m, std::int64_t tensor, const auto& no) {
   if (m.encoder.layers > 0 || m.bidirectional || m.head != head_kind::language)
     return no("headroom: rollout: only decoders with a head over the vocabulary are modelled in an inference engine; model", m.label);
   if (m.pattern.names_own()) return no("headroom: rollout: what an inference engine keeps of a layer of one's own is not known; generate with the trainer elsewhere, or leave rollout out");
@@ -55,8 +54,7 @@ constexpr std::int64_t engine_rows(const shape& m, const weight& w, std::int64_t
 }  // namespace detail
 
 /// Why an engine cannot divide a model over so many GPUs, or hold it in a format; empty where it can.
-template <class No>
-constexpr objection check_divided(const shape& m, const inventory& list, std::int64_t tensor, const number_format& format, const No& no) {
+constexpr objection check_divided(const shape& m, const inventory& list, std::int64_t tensor, const number_format& format, const auto& no) {
   if (format.quantised() || format.width() < 2)
     return no("headroom: rollout.format must be bf16, fp16 or fp32: what an engine keeps of quantised weights (scales, layers that stay in 16 bits) is not modelled");
   for (const auto& w : list) {
@@ -75,7 +73,7 @@ constexpr parameters engine_parameters(const shape& m, const inventory& list, st
   for (const auto& w : list) {
     if (w.role == module::mtp) continue;
     const auto columns = detail::engine_split(w) == split_axis::columns ? w.columns / tensor : w.columns;
-    sum += parameters{checked::mul(checked::mul(detail::engine_rows(m, w, tensor), columns), w.copies())};
+    sum += parameters{checked::mul(detail::engine_rows(m, w, tensor), columns, w.copies())};
   }
   return sum;
 }

@@ -13,7 +13,7 @@ struct generated {
   bytes logits{};   ///< of the last position, in the model's format and in fp32
   bytes states{};   ///< of layers that recur, which do not grow
   [[nodiscard]] constexpr bytes total() const { return cache + states + growing + logits; }
-  friend constexpr bool operator==(const generated&, const generated&) = default;
+  bool operator==(const generated&) const = default;
 };
 
 /// What a layer of Gated DeltaNet keeps of a sequence: the last positions of its convolution's input, of queries, keys and values, and its state in
@@ -21,7 +21,7 @@ struct generated {
 constexpr bytes state_bytes_of_layer(const shape& m, const number_format& format) {
   const auto& s = m.ssm;
   const auto features = checked::add(checked::mul(2, checked::mul(s.groups, s.state)), checked::mul(s.heads, s.head_dim));
-  return bytes{checked::add(checked::mul(checked::mul(features, s.conv), format.width()), checked::mul(checked::mul(checked::mul(s.heads, s.head_dim), s.state), 4))};
+  return bytes{checked::add(checked::mul(features, s.conv, format.width()), checked::mul(s.heads, s.head_dim, s.state, 4))};
 }
 
 /// Bytes of a number that the module keeps while it generates.
@@ -29,7 +29,7 @@ struct generated_widths {
   std::int64_t key{}, value{}, score{};  ///< in the cache; in the logits of a last position, with their copies
   std::int64_t copies{};                 ///< of its keys, and of its values, that a layer makes for its own attention: one for each group of query heads (repeat_kv)
   std::int64_t narrowed{};               ///< … of the keys once more in this width, where autocast multiplies narrower ones
-  friend constexpr bool operator==(const generated_widths&, const generated_widths&) = default;
+  bool operator==(const generated_widths&) const = default;
 };
 /// … where everything is in one format, and attention takes keys and values as they are. Logits are copied into fp32, and softmax makes as much of that
 /// (generation/utils.py _sample).
@@ -82,7 +82,7 @@ constexpr generated generated_by_module(const shape& m, std::int64_t sequences, 
     const auto heads = w.copies > 0 ? w.copies : 1;
     r.growing = max(r.growing, max(max(keys, values), w.copies * (keys + values) + heads * positions * bytes{checked::mul(n.keys, w.narrowed)}));
   }
-  r.logits = bytes{checked::mul(checked::mul(sequences, m.vocab), w.score)};
+  r.logits = bytes{checked::mul(sequences, m.vocab, w.score)};
   return r;
 }
 constexpr generated generated_by_module(const shape& m, std::int64_t sequences, std::int64_t prompt, std::int64_t completion, const number_format& format) {

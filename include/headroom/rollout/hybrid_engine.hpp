@@ -15,11 +15,11 @@ constexpr bytes hybrid_workspace(const shape& m, std::int64_t sequences, std::in
   const auto head = m.head_width();
   const std::int64_t padded = head <= 32 ? 32 : head <= 64 ? 64 : head <= 128 ? 128 : head;
   const auto inner = checked::mul(m.heads, padded);
-  const auto activations = checked::mul(10, inner), scores = checked::mul(m.heads, length), cache = checked::mul(checked::mul(m.layers, inner), 2);
-  return bytes{checked::mul(checked::mul(checked::mul(activations + scores + cache, sequences), length), format.width())};
+  const auto activations = checked::mul(10, inner), scores = checked::mul(m.heads, length), cache = checked::mul(m.layers, inner, 2);
+  return bytes{checked::mul(activations + scores + cache, sequences, length, format.width())};
 }
 
 /// Buffers into which each layer's q, k and v are copied, the same for all layers (ops/transformer/inference/ds_attention.py _qkv_buffers). Bytes.
-constexpr bytes hybrid_joined(const shape& m, const number_format& format) { return bytes{checked::mul(checked::mul(checked::mul(3, m.hidden), m.hidden + 1), format.width())}; }
+constexpr bytes hybrid_joined(const shape& m, const number_format& format) { return bytes{checked::mul(3, m.hidden, m.hidden + 1, format.width())}; }
 
 }  // namespace headroom

@@ -30,7 +30,7 @@ constexpr bytes token_bytes(const shape& m, std::int64_t tensor, const number_fo
 struct cache_room {
   std::int64_t blocks{}, tokens{}, sequences{};  ///< sequences of the length asked for, side by side
   bytes used{};                                  ///< by those blocks
-  friend constexpr bool operator==(const cache_room&, const cache_room&) = default;
+  bool operator==(const cache_room&) const = default;
 };
 
 /// How an engine sets its room aside.
@@ -38,7 +38,7 @@ struct cache_pages {
   bytes block{};          ///< of the layers that share a block's number
   std::int64_t tokens{};  ///< positions of a block
   std::int64_t states{};  ///< blocks that hold a sequence's states, however long it is
-  friend constexpr bool operator==(const cache_pages&, const cache_pages&) = default;
+  bool operator==(const cache_pages&) const = default;
 };
 
 /// What vLLM keeps of a sequence in one layer of Gated DeltaNet, on one of `tensor` GPUs: the last positions but one of its convolution's input, and the
@@ -47,7 +47,7 @@ struct cache_pages {
 constexpr bytes engine_state_bytes(const shape& m, std::int64_t tensor, const number_format& format) {
   const auto& s = m.ssm;
   const auto values = checked::mul(s.heads, s.head_dim), features = checked::add(checked::mul(2, checked::mul(s.groups, s.state)), values);
-  return bytes{checked::add(checked::mul(checked::mul(features, s.conv - 1), format.width()), checked::mul(checked::mul(values, s.state), m.vision.layers > 0 ? 4 : format.width())) / tensor};
+  return bytes{checked::add(checked::mul(features, s.conv - 1, format.width()), checked::mul(values, s.state, m.vision.layers > 0 ? 4 : format.width())) / tensor};
 }
 
 /// Where layers recur, vLLM gives a block of attention so many positions, a multiple of 16, that it is no smaller than a state (models/config.py

@@ -25,7 +25,7 @@ struct trainer_parts {
   constexpr void add(trainer_part p) { bits |= std::uint32_t{1} << static_cast<int>(p); }
   [[nodiscard]] constexpr bool has(trainer_part p) const { return (bits >> static_cast<int>(p) & 1U) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits == 0; }
-  friend constexpr bool operator==(const trainer_parts&, const trainer_parts&) = default;
+  bool operator==(const trainer_parts&) const = default;
 };
 
 /// Who generates what a method learns from, where, and how long its texts are.
@@ -63,7 +63,7 @@ struct rollout {
   [[nodiscard]] constexpr bool sleeps() const { return sleep > 0; }
   [[nodiscard]] constexpr const number_format& weight_format() const { return format.set() ? format : formats::bf16; }
   [[nodiscard]] constexpr const number_format& cache_format() const { return kv_format.set() ? kv_format : weight_format(); }
-  friend constexpr bool operator==(const rollout&, const rollout&) = default;
+  bool operator==(const rollout&) const = default;
 };
 
 }  // namespace headroom

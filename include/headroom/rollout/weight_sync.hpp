@@ -33,7 +33,7 @@ constexpr parameters in_layers(const inventory& list, std::int64_t first, std::i
   parameters sum{0};
   for (const auto& w : list) {
     const auto n = w.layers.below(end) - w.layers.below(first);
-    sum += parameters{checked::mul(checked::mul(w.elements(), w.per_layer), n)};
+    sum += parameters{checked::mul(w.elements(), w.per_layer, n)};
   }
   return sum;
 }

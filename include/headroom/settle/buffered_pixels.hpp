@@ -23,8 +23,8 @@ constexpr bool narrow_pixels(const settled_job& s) {
 /// Pixels of so many samples, as patches or tiles.
 constexpr bytes pixels_of(const settled_job& s, std::int64_t samples) {
   const auto& v = s.model.vision;
-  const auto each = checked::mul(checked::mul(tiles(v), patches_of_tile(v)), checked::mul(v.channels, v.temporal_patch, checked::mul(v.patch, v.patch)));
-  return bytes{checked::mul(checked::mul(samples, each), narrow_pixels(s) ? s.precision.compute.width() : 4)};
+  const auto each = checked::mul(tiles(v), patches_of_tile(v), checked::mul(v.channels, v.temporal_patch, checked::mul(v.patch, v.patch)));
+  return bytes{checked::mul(samples, each, narrow_pixels(s) ? s.precision.compute.width() : 4)};
 }
 
 /// Those of all completions that were generated together, until the last of them was trained on (ms-swift: grpo_trainer.py, _buffered_inputs; over

@@ -14,8 +14,7 @@ namespace headroom {
 
 namespace detail {
 
-template <class No>
-constexpr objection check_model(const shape& m, const No& no) {
+constexpr objection check_model(const shape& m, const auto& no) {
   if (const auto why = check(m, no)) return why;
   if (m.layers < 1 || m.layers > (std::int64_t{1} << 16)) return no("headroom: model.layers must be a whole number from 1 to 2^16", m.layers);
   if (!within(m.vocab_multiple, 1)) return no("headroom: model.vocab_multiple must be a whole number from 1 to 2^40", m.vocab_multiple);
@@ -23,8 +22,7 @@ constexpr objection check_model(const shape& m, const No& no) {
 }
 
 /// Positions that a model has learned end with their table: torch's embedding has no row for a later one. In packed documents they begin anew.
-template <class No>
-constexpr objection check_positions(const job& j, const No& no) {
+constexpr objection check_positions(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.vision.kind != vision_kind::none && m.vision.layers == 0) return {};  // the main stack reads patches, and no text
   const auto longest = j.batch.lengths.given() ? j.batch.lengths.longest_within(j.batch.sequence) : j.batch.sequence;
@@ -44,8 +42,7 @@ constexpr bool entries_match(const degrees& d) {
 }
 
 /// Whether it is known what a process can use of each kind of GPU, and each can run the job's kernels.
-template <class No>
-constexpr objection check_gpus(const job& j, const No& no) {
+constexpr objection check_gpus(const job& j, const auto& no) {
   if (j.hardware.taken < bytes{0}) return no("headroom: hardware.taken_gib must not be negative; in bytes", j.hardware.taken.count());
   const auto& o = j.offload;
   const bool moves = o.optimizer != place::on_gpu || o.activations != place::on_gpu || place_of_parameters(j) != place::on_gpu;
@@ -84,8 +81,7 @@ constexpr objection check_second_trainer(const job& j, const No& no) {
 
 /// Sharding that a framework's own program does not set up: torchtitan distributed/parallel_dims.py and models/*/infra/parallelize.py, torchtune
 /// recipes/*_distributed.py, litgpt finetune/*.py and pretrain.py, fsdp_qlora train.py. One process has none, whoever runs it.
-template <class No>
-constexpr objection check_offered(const job& j, const No& no) {
+constexpr objection check_offered(const job& j, const auto& no) {
   const auto& offered = j.framework.sharding;
   if (j.framework.loading.whole_on_gpu)
     if (const auto why = check_second_trainer(j, no)) return why;
@@ -94,8 +90,7 @@ constexpr objection check_offered(const job& j, const No& no) {
             "ddp or fsdp1 with litgpt and fsdp-qlora, or none; framework", j.framework.label);
 }
 
-template <class No>
-constexpr objection check_layout(const job& j, const No& no) {
+constexpr objection check_layout(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if (const auto why = check_offered(j, no)) return why;
   if (!within(j.hardware.nodes, 1)) return no("headroom: hardware.nodes must be a whole number from 1 to 2^40", j.hardware.nodes);
@@ -116,7 +111,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   if ((hpz > 1 || mics > 0) && !(j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)))
     return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   if (checked::mul(p.pipeline, p.virtual_pipeline) > 65'536) return no("headroom: parallel.pipeline × virtual_pipeline must be at most 65536; they are", checked::mul(p.pipeline, p.virtual_pipeline));
-  const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
+  const auto others = checked::mul(p.tensor, p.pipeline, p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
   const auto data = p.data > 0 ? p.data : gpus / others;
@@ -137,8 +132,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 }
 
 /// Formats that a trainer computes and updates in. A frozen base of fewer bits is the adapters' matter.
-template <class No>
-constexpr objection check_formats(const job& j, const No& no) {
+constexpr objection check_formats(const job& j, const auto& no) {
   const auto& p = j.precision;
   for (const auto* f : {&p.parameters, &p.compute, &p.gradients, &p.reduce, &p.master, &p.frozen})
     if (f->quantised() || (f->present() && f->bits < 8 && !(f == &p.compute && *f == formats::nvfp4)))
@@ -150,8 +144,7 @@ constexpr objection check_formats(const job& j, const No& no) {
 }
 
 /// Optimizers that need whole matrices, or gradients as they are made, where these are not to be had.
-template <class No>
-constexpr objection check_optimizer(const job& j, const No& no) {
+constexpr objection check_optimizer(const job& j, const auto& no) {
   const auto& o = j.optimizer;
   const bool low_rank = o.extent == state_extent::low_rank;
   if (low_rank)
@@ -180,8 +173,7 @@ constexpr objection check_optimizer(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_recipe(const job& j, const No& no) {
+constexpr objection check_recipe(const job& j, const auto& no) {
   if (const auto why = check_formats(j, no)) return why;
   if (j.adapter.active()) {
     if (!within(j.adapter.rank, 1)) return no("headroom: adapter.rank must be a whole number from 1 to 2^40", j.adapter.rank);

@@ -22,8 +22,7 @@ constexpr bool models_divided(const objective& o) {
   return trains_by_nemo(o) || (o.code == method_code::verl && (o.kind == grpo || o.kind == rloo));
 }
 
-template <class No>
-constexpr objection check_divided_method(const job& j, const No& no) {
+constexpr objection check_divided_method(const job& j, const auto& no) {
   const auto& o = j.objective;
   const auto& m = j.model;
   const auto& modules = j.framework.modules;
@@ -48,8 +47,7 @@ constexpr objection check_divided_method(const job& j, const No& no) {
 }
 
 /// What a rollout beside them is not modelled with.
-template <class No>
-constexpr objection check_divided_rollout(const job& j, const No& no) {
+constexpr objection check_divided_rollout(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (r.engine == engine_kind::trainer) return no("headroom: rollout: Megatron's layers do not generate; rollout.engine must be \"vllm\" or \"sglang\"");
   if (r.sync_groups > 1 || r.gathers != choice::unset) return no("headroom: rollout.sync_groups and gathers have no effect over Megatron's layers; leave them out", r.sync_groups);

@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// Examples whose positions the model has not learned. Of what is generated the last token is not read again (transformers generation/utils.py, _sample).
-template <class No>
-constexpr objection check_evaluated_positions(const job& j, const No& no) {
+constexpr objection check_evaluated_positions(const job& j, const auto& no) {
   const auto& e = j.evaluation;
   const auto& m = j.model;
   if (m.position != position_kind::learned || m.max_positions == 0 || (m.vision.kind != vision_kind::none && m.vision.layers == 0)) return {};
@@ -21,8 +20,7 @@ constexpr objection check_evaluated_positions(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_evaluation(const job& j, const No& no) {
+constexpr objection check_evaluation(const job& j, const auto& no) {
   const auto& e = j.evaluation;
   if (e == evaluation{}) return {};
   if (e.batch < 1) return no("headroom: evaluation.batch is required: how many examples a GPU evaluates at once (per_device_eval_batch_size)", e.batch);

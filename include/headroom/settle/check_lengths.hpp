@@ -8,8 +8,7 @@ namespace headroom::detail {
 
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
-template <class No>
-constexpr objection check_histogram(const sample_lengths& l, const No& no) {
+constexpr objection check_histogram(const sample_lengths& l, const auto& no) {
   if (l.buckets > sample_lengths::most_buckets) return no("headroom: batch.lengths.histogram must have at most 16 buckets; it has", l.buckets);
   for (std::int32_t i = 0, end = 0; i < l.buckets; ++i) {
     const auto& b = l.histogram[static_cast<std::size_t>(i)];
@@ -20,8 +19,7 @@ constexpr objection check_histogram(const sample_lengths& l, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_distribution(const sample_lengths& l, const No& no) {
+constexpr objection check_distribution(const sample_lengths& l, const auto& no) {
   if (l.mean > most_tokens) return no("headroom: batch.lengths.mean must be a whole number of tokens from 1 to 2^30", l.mean);
   if (l.deviation < 0 || l.deviation > most_tokens) return no("headroom: batch.lengths.deviation must be a whole number of tokens from 0 to 2^30", l.deviation);
   if (l.least < 0 || l.most < 0 || l.most > most_tokens) return no("headroom: batch.lengths.least and most must be 0 (not known) or numbers of tokens up to 2^30; most", l.most);
@@ -30,8 +28,7 @@ constexpr objection check_distribution(const sample_lengths& l, const No& no) {
 }
 
 /// Which jobs have samples of different lengths.
-template <class No>
-constexpr objection check_lengths(const job& j, const No& no) {
+constexpr objection check_lengths(const job& j, const auto& no) {
   const auto& l = j.batch.lengths;
   if (l == sample_lengths{}) return {};
   if (!l.given() && (l.mean != 0 || l.deviation != 0 || l.least != 0 || l.most != 0 || l.buckets != 0)) return no("headroom: batch.lengths needs mean and deviation, a histogram, a list or a file; mean", l.mean);

@@ -7,8 +7,7 @@
 
 namespace headroom::detail {
 
-template <class No>
-constexpr objection check_loss(const job& j, const No& no) {
+constexpr objection check_loss(const job& j, const auto& no) {
   const auto kind = j.loss.kind;
   if (j.framework.modules.megatron()) {
     if (j.loss.balances_experts) return no("headroom: loss.balances_experts is of transformers; Megatron balances experts within its layers: leave it out");

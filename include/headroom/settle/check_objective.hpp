@@ -10,8 +10,7 @@
 namespace headroom::detail {
 
 /// The reference: by an adapter that is switched off, or by a copy.
-template <class No>
-constexpr objection check_reference(const job& j, const No& no) {
+constexpr objection check_reference(const job& j, const auto& no) {
   const auto way = j.objective.reference;
   const bool distils = distils_by_swift(j.objective);
   if (distils && way != reference_way::unset && way != reference_way::adapter_off)
@@ -38,8 +37,7 @@ constexpr objection check_reference(const job& j, const No& no) {
 }
 
 /// A model that another part of the job names: what is modelled of any, and of where it may lie.
-template <class No>
-constexpr objection check_role(const job& j, const model_role& t, const No& no) {
+constexpr objection check_role(const job& j, const model_role& t, const auto& no) {
   if (const auto why = check(t.model, no)) return why;
   if (t.model.layers > (std::int64_t{1} << 16)) return no("headroom: the layers of a model beside the trained one (objective.teacher, reward, critic) must be at most 2^16", t.model.layers);
   if (t.model.head != head_kind::language || t.model.classes > 0 || t.model.vision.kind != vision_kind::none || t.model.encoder.layers > 0 || t.model.pattern.names_own())
@@ -54,8 +52,7 @@ constexpr objection check_role(const job& j, const model_role& t, const No& no) 
 }
 
 /// What scores completions, and what trains beside the policy.
-template <class No>
-constexpr objection check_reward_and_critic(const job& j, const No& no) {
+constexpr objection check_reward_and_critic(const job& j, const auto& no) {
   const auto& o = j.objective;
   const bool ppo = o.kind == objective_kind::ppo, groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo;
   const bool mixes = o.kind == objective_kind::nash_md, scored = ppo || mixes || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || of_trl(o.code)));
@@ -78,8 +75,7 @@ constexpr objection check_reward_and_critic(const job& j, const No& no) {
   return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
 }
 
-template <class No>
-constexpr objection check_teacher(const job& j, const No& no) {
+constexpr objection check_teacher(const job& j, const auto& no) {
   const auto& o = j.objective;
   const auto& t = o.frozen;
   const bool swift = o.code == method_code::ms_swift || o.code == method_code::ms_swift_3_11, over_megatron = o.code == method_code::ms_swift_megatron;
@@ -104,8 +100,7 @@ constexpr objection check_teacher(const job& j, const No& no) {
 
 /// NeMo-RL's second DTensor worker: FSDP2 over transformers' modules, which NeMo-Automodel replaces by its own where it has experts or recurrent layers
 /// (nemo_rl/models/automodel/setup.py _maybe_set_force_hf).
-template <class No>
-constexpr objection check_nemo_units(const job& j, const No& no) {
+constexpr objection check_nemo_units(const job& j, const auto& no) {
   const auto& o = j.objective;
   if (j.framework.label != "hf-trainer" || j.sharding.kind != sharding_kind::fsdp2 || j.sharding.no_sync || j.sharding.stays_gathered())
     return no("headroom: NeMo-RL's DTensor workers run FSDP2, which reduces gradients after every micro-batch and lets go of layers after forward, over transformers' modules, and its Megatron workers Megatron's: framework must be \"hf-trainer\" with sharding.kind \"fsdp2\", or \"megatron\"", j.framework.label);
@@ -122,8 +117,7 @@ constexpr objection check_nemo_units(const job& j, const No& no) {
 }
 
 /// Methods whose steps are walked.
-template <class No>
-constexpr objection check_method_step(const job& j, const No& no) {
+constexpr objection check_method_step(const job& j, const auto& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
   if (f.modules.megatron()) return check_divided_method(j, no);
@@ -148,8 +142,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_objective(const job& j, const No& no) {
+constexpr objection check_objective(const job& j, const auto& no) {
   const auto& o = j.objective;
   if (o.code == method_code::nemo_rl && !j.framework.modules.megatron())
     if (const auto why = check_nemo_units(j, no)) return why;

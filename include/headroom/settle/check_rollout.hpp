@@ -13,15 +13,13 @@ namespace headroom::detail {
 constexpr std::int64_t largest_length = std::int64_t{1} << 40;
 
 /// What an engine of its own keeps of texts.
-template <class No>
-constexpr objection check_kept(const job& j, const No& no) {
+constexpr objection check_kept(const job& j, const auto& no) {
   if (j.model.recurs() && j.rollout.engine != engine_kind::vllm) return no("headroom: rollout: of recurrent layers vLLM's states are modelled, since 0.9, not those of other engines; rollout.engine must be \"vllm\"; model", j.model.label);
   return check_generated(j.model, j.rollout.tensor, no);
 }
 
 /// On GPUs of its own, of the kind that trains, where it is said how much of them it takes: whether it starts there.
-template <class No>
-constexpr objection check_engine_alone(const job& j, const No& no) {
+constexpr objection check_engine_alone(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (const auto why = check_kept(j, no)) return why;
   if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
@@ -32,8 +30,7 @@ constexpr objection check_engine_alone(const job& j, const No& no) {
 }
 
 /// Generation by a trained module that sees.
-template <class No>
-constexpr objection check_generated_sight(const job& j, const No& no) {
+constexpr objection check_generated_sight(const job& j, const auto& no) {
   if (j.model.vision.kind == vision_kind::none) return {};
   const auto kind = j.objective.kind;
   const bool trl = of_trl(j.objective.code) && (kind == objective_kind::grpo || kind == objective_kind::rloo || kind == objective_kind::online_dpo);
@@ -44,8 +41,7 @@ constexpr objection check_generated_sight(const job& j, const No& no) {
 }
 
 /// What decides how much an engine takes, and has no default that all programs share.
-template <class No>
-constexpr objection check_engine(const job& j, const No& no) {
+constexpr objection check_engine(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (r.engine == engine_kind::hybrid && j.objective.code != method_code::deepspeed_chat)
     return no("headroom: rollout.engine \"hybrid\" is DeepSpeed-Chat's; objective.trainer must be \"deepspeed-chat\"");
@@ -84,8 +80,7 @@ constexpr objection check_engine(const job& j, const No& no) {
 }
 
 /// … of PPO, and whatever OpenRLHF runs.
-template <class No>
-constexpr objection check_generating_ppo(const job& j, const No& no) {
+constexpr objection check_generating_ppo(const job& j, const auto& no) {
   const auto& r = j.rollout;
   const auto code = j.objective.code;
   const bool ppo = j.objective.kind == objective_kind::ppo;
@@ -100,8 +95,7 @@ constexpr objection check_generating_ppo(const job& j, const No& no) {
 }
 
 /// What each trainer does around an engine.
-template <class No>
-constexpr objection check_generating_trainer(const job& j, const No& no) {
+constexpr objection check_generating_trainer(const job& j, const auto& no) {
   const auto& r = j.rollout;
   const auto code = j.objective.code;
   const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
@@ -133,8 +127,7 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
 
 /// How long what is trained on is. verl lays samples without padding behind each other: their mean length, where so many are a micro-batch; and
 /// rows of a number of tokens, which hold the longest sample (verl/utils/seqlen_balancing.py rearrange_micro_batches).
-template <class No>
-constexpr objection check_generated_lengths(const job& j, const No& no) {
+constexpr objection check_generated_lengths(const job& j, const auto& no) {
   const auto& r = j.rollout;
   const auto length = j.batch.longest();
   const bool large = r.prompt > largest_length || r.completion > largest_length;
@@ -148,8 +141,7 @@ constexpr objection check_generated_lengths(const job& j, const No& no) {
 }
 
 /// How GRPO and RLOO draw completions. TRL's RLOO up to 0.21 draws rloo_k of each prompt on one GPU, for num_ppo_epochs updates.
-template <class No>
-constexpr objection check_drawn(const job& j, const No& no) {
+constexpr objection check_drawn(const job& j, const auto& no) {
   const auto& r = j.rollout;
   const auto& o = j.objective;
   const bool drawn = (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) && of_trl(o.code), old = rolls_out_as_ppo(o);
@@ -164,8 +156,7 @@ constexpr objection check_drawn(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_rollout(const job& j, const No& no) {
+constexpr objection check_rollout(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (!r.given() && generates(j.objective.kind)) return no("headroom: this objective.kind trains on what the model generates: rollout is required; rollout.engine says who generates");
   if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
@@ -178,7 +169,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
-  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation)), j.hardware.gpus()) % r.generations != 0)
+  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
   if (const auto why = check_drawn(j, no)) return why;
   if (const auto why = check_generating_trainer(j, no)) return why;

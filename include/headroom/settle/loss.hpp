@@ -22,14 +22,14 @@ constexpr void settle_divided_loss(settled_job& r) {
 /// half of what is free would hold, at the first loss, when neither gradients nor optimizer states are there. What passes through the layers is left out.
 constexpr std::int64_t rows_by_memory(const settled_job& r, std::int64_t tokens) {
   const auto& how = r.source->framework.loss;
-  const auto all = count(r.model).total.count(), tables = checked::mul(checked::mul(r.model.tied ? 1 : 2, r.model.vocab), r.model.hidden);
+  const auto all = count(r.model).total.count(), tables = checked::mul(r.model.tied ? 1 : 2, r.model.vocab, r.model.hidden);
   const bool quantised = r.source->adapter.base.quantised();
   const auto base = quantised ? checked::add((all - tables) / 128 * 66, 2 * tables) : checked::mul(2, all);  // 4 bits, a byte of scale for 64 numbers
   const auto there = r.on->memory - r.source->hardware.taken - 400 * mib - bytes{base};
   constexpr auto least = 64 * mib;
   auto target = max(least, there) / 2;
   if (how.chunk_mib > 0) target = min(target, how.chunk_mib * mib);
-  const auto whole = checked::mul(checked::mul(tokens, r.model.vocab), 4);
+  const auto whole = checked::mul(tokens, r.model.vocab, 4);
   if (how.rounds_chunks_up && whole <= target.count()) return tokens;
   const auto four = checked::mul(4, target.count());
   const auto chunks = how.rounds_chunks_up ? 4 * checked::ceil_div(whole, four) : 4 * (checked::add(whole, four / 2) / four);

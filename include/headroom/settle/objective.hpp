@@ -71,7 +71,7 @@ constexpr std::int64_t scored_at_once(const job& j) {
 /// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
 constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
   if (!keeps_generated_scores(j.objective)) return bytes{0};
-  return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
+  return bytes{checked::mul(completions, j.rollout.completion, vocab, 4)};
 }
 
 /// Completions of the evaluated set that TRL's PPO, and RLOO up to 0.21, generate and reward at once to show them, beside the last rollout's scores

@@ -63,7 +63,7 @@ constexpr void settle_optimizer(settled_job& r) {
 
 constexpr void settle_shards(settled_job& r) {
   const auto& j = *r.source;
-  const auto others = checked::mul(checked::mul(j.parallel.tensor, j.parallel.pipeline), j.parallel.context);
+  const auto others = checked::mul(j.parallel.tensor, j.parallel.pipeline, j.parallel.context);
   r.data = j.parallel.data;
   if (r.data == 0) {
     r.data = j.hardware.gpus() / others;

@@ -12,7 +12,7 @@ namespace detail {
 /// Multiplications of a token with the matrices of a layer and of the head (nanotron models/llama.py get_block_compute_costs, which counts
 /// k and v as if no heads were grouped).
 constexpr block_costs costs_of_blocks(const shape& m) {
-  return {checked::add(checked::mul(checked::mul(4, m.query_width()), m.hidden), checked::mul(checked::mul(3, m.ffn), m.hidden)), checked::mul(m.vocab, m.hidden)};
+  return {checked::add(checked::mul(4, m.query_width(), m.hidden), checked::mul(3, m.ffn, m.hidden)), checked::mul(m.vocab, m.hidden)};
 }
 
 }  // namespace detail

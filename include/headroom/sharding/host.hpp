@@ -111,7 +111,7 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
   } else if (parameters_at == place::on_nvme) {
     const std::int64_t count = o.parameter_buffer_count >= 0 ? o.parameter_buffer_count : 5;
     const std::int64_t size = o.parameter_buffer_size >= 0 ? o.parameter_buffer_size : 100'000'000;
-    h.plain += bytes{checked::mul(checked::mul(count, size), p.parameters.width())};
+    h.plain += bytes{checked::mul(count, size, p.parameters.width())};
     h.plain += share(parameters{o.max_in_cpu >= 0 ? smaller(o.max_in_cpu, st.total.count()) : smaller(1'000'000'000, st.total.count())}, p.parameters.width());
     h.nvme += share(st.total, p.parameters.width(), s.shards.parameters);
   }

@@ -61,8 +61,7 @@ class differing_layers {
   }
   /// Cuts the stack so that may(stage, first, count) says yes to the layers of every stage, if it can be. Where it says yes to layers in a row, it must say
   /// yes to each part of them.
-  template <class May>
-  constexpr bool cut_where(const May& may) {
+  constexpr bool cut_where(const auto& may) {
     std::array<std::int32_t, degrees::max_entries> found{};
     std::int64_t first = 0;
     for (std::int64_t stage = 0; stage < stages_; ++stage) {

@@ -31,7 +31,7 @@ constexpr std::int64_t smallest_cluster(const job& j) {
   auto least = checked::mul(replica, checked::lcm(positive(d.context), positive(d.replicate)));
   if (j.model.sparse()) least = checked::lcm(least, checked::mul(d.pipeline, checked::mul(d.expert, d.expert_tensor)));
   for (const auto group : {z.mics_shard_size, z.zero_hpz_partition_size})
-    if (group > 1) least = checked::lcm(least, checked::mul(checked::mul(replica, d.context), group));
+    if (group > 1) least = checked::lcm(least, checked::mul(replica, d.context, group));
   return least;
 }
 
@@ -180,8 +180,7 @@ struct solution {
 
 /// By bisection, of what `fits(job)` says: any verdict that turns once along the key.
 /// Errors: job_error where the job is refused at the smallest value.
-template <class Fits>
-constexpr solution solve(const job& given, const unknown& u, Fits fits) {
+constexpr solution solve(const job& given, const unknown& u, auto fits) {
   solution s{.step = u.step(given), .job = given};
   const auto last = u.most(given) / s.step, first = u.first == nullptr ? 1 : checked::ceil_div(u.first(given), s.step);
   if (last < 1) refuse("headroom: there is no value to try: parallelism divides the key into parts larger than its range; step", s.step);

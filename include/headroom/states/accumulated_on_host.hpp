@@ -49,8 +49,7 @@ class accumulated_on_host {
 };
 
 /// Of one rank, on average over the fullest node. `trained`: all that trains; copies_of(weight) of a weight's copies do.
-template <class Copies>
-[[gnu::noinline]] constexpr bytes accumulated_by_rank(const settled_job& s, const inventory& list, parameters trained, const Copies& copies_of) {
+[[gnu::noinline]] constexpr bytes accumulated_by_rank(const settled_job& s, const inventory& list, parameters trained, const auto& copies_of) {
   if (trained == parameters{0}) return bytes{0};
   const auto d = s.shards.optimizer, near = s.source->hardware.gpus_per_node, ranks = near < d ? near : d;
   accumulated_on_host sum(2 * checked::ceil_div(trained.count(), 2 * d), ranks, s.source->offload.pin_memory);  // aligned to 4 bytes

@@ -31,8 +31,7 @@ constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
 }
 
 /// Tells add(rows, columns) of each tensor that an adapter adds beside a weight: A, B, and DoRA's magnitudes.
-template <class Add>
-constexpr void for_each_adapter(const settled_job& s, const weight& w, const Add& add) {
+constexpr void for_each_adapter(const settled_job& s, const weight& w, const auto& add) {
   const auto& a = s.source->adapter;
   const auto rows = adapted_rows(s, w);
   if (rows == 0) return;

@@ -17,7 +17,7 @@ struct stored {
   const number_format* packed{};
   constexpr stored() = default;
   constexpr stored(const number_format& f) : bits(f.bits), packed(f.quantised() ? &f : nullptr) {}
-  friend constexpr bool operator==(const stored&, const stored&) = default;
+  bool operator==(const stored&) const = default;
 };
 
 /// How a rank cuts and stores tensors.

@@ -40,8 +40,7 @@ constexpr inventory kept_weights(const settled_job& s, inventory list) {
 namespace detail {
 
 /// The weights of a job's model as its framework keeps them. Not inlined, so that no second list lies on the stack beside what follows.
-template <class Layers>
-[[gnu::noinline]] constexpr inventory list_of(const settled_job& s, const Layers& layers) {
+[[gnu::noinline]] constexpr inventory list_of(const settled_job& s, const auto& layers) {
   auto list = layers.weights(s.model);
   if (s.model.sparse() && s.source->framework.experts.joins_gate()) join_experts(list);
   return list;

@@ -11,7 +11,7 @@ namespace headroom {
 constexpr bytes rotary_caches(const settled_job& s) {
   if (s.model.position != position_kind::rope) return bytes{0};
   const auto width = s.layer.base.quantised() ? 4 : s.precision.parameters.width();
-  return bytes{checked::mul(checked::mul(2 * s.model.max_positions, s.model.head_width()), width)};
+  return bytes{checked::mul(2 * s.model.max_positions, s.model.head_width(), width)};
 }
 
 /// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
@@ -36,7 +36,7 @@ constexpr bytes unsloth_buffers(const settled_job& s) {
   const auto& m = s.model;
   if (j.framework.adapters.functions != adapter_functions::accumulate) return bytes{0};
   const auto largest = checked::mul(m.hidden, m.ffn > m.query_width() ? m.ffn : m.query_width());
-  const auto input = bytes{checked::mul(checked::mul(s.layer.tokens, m.hidden), s.layer.width)};
+  const auto input = bytes{checked::mul(s.layer.tokens, m.hidden, s.layer.width)};
   const bool leaves = j.offload.activations != place::on_gpu && input > 2 * mib;  // MINIMUM_SIZE
   const auto weights = j.adapter.base.quantised() ? bytes{checked::mul(largest, s.layer.width)} + bytes{checked::mul(checked::ceil_div(largest, 64), 4)} : bytes{0};
   return weights + (leaves ? (j.framework.date >= 202605 ? 2 : 1) * input : bytes{0});

@@ -126,8 +126,7 @@ constexpr void add_wrapped_critic(timeline& t, const critic_step& c) {
 }
 
 /// The step of a trainer that allocates as it goes. `other`: models that run beside this one, or none.
-template <class Layers>
-constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers,
+constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const auto& layers,
                                  const other_models* other = nullptr) {
   const auto w = windows_of(s, st);
   auto resident = resident_bytes(s, st, w);

@@ -12,7 +12,7 @@ namespace detail {
 /// Head and loss of the last chunk. `live`: what its layers have saved.
 constexpr void walk_tail(eager_chunk& k, const scene& sc, const program& tail, const moment& live) {
   const auto f = walk_forward(tail);
-  k.logits = bytes{checked::mul(checked::mul(sc.tokens, sc.divided(sc.vocabulary)), sc.width)};
+  k.logits = bytes{checked::mul(sc.tokens, sc.divided(sc.vocabulary), sc.width)};
   k.loss_span = live.total + tail.size(tail.input()) + span_of(tail);
   k.loss.rise_to(live, f.peak);
   k.saved += moment(f.saved, f.saved_rows);

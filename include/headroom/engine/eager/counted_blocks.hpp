@@ -26,8 +26,7 @@ constexpr void step_count::forward(const layer_place& at) {
   flow_ = make(r.stream, row::activations);
 }
 
-template <class Returns>
-constexpr void step_count::forward_tail(const Returns& returns) {
+constexpr void step_count::forward_tail(const auto& returns) {
   hand_on();
   if (returns_.reached) {
     look(returns_.before);
@@ -55,8 +54,7 @@ constexpr step_count::handle step_count::begin_backward() {
   return make(scalar_, row::activations);
 }
 
-template <class Enters>
-constexpr void step_count::backward_tail(const Enters& enters) {
+constexpr void step_count::backward_tail(const auto& enters) {
   hand_on();
   live_ -= moment(tail_forward_.saved, tail_forward_.saved_rows);
   live_.add(row::logits, -tail_forward_.held);

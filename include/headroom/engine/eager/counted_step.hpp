@@ -37,8 +37,7 @@ class step_count {
 
   /// Counts the blocks of the stack. `accumulate`: gradients exist, so that a new one is added to it and goes. `grows`: they stay whole.
   /// `meets`: something happens where the model hands its outputs over.
-  template <class Layers>
-  constexpr void count_blocks(const step_facts& f, bool accumulate, bool grows, bool meets, const Layers& layers);
+  constexpr void count_blocks(const step_facts& f, bool accumulate, bool grows, bool meets, const auto& layers);
   /// What earlier micro-batches have left.
   constexpr void start_with(bytes size, row of, stream on = stream::compute) { (void)make(size, of, on); }
   constexpr void start_with_graph() {
@@ -101,8 +100,7 @@ class step_count {
   constexpr void consider() { rising_ = true; }
 
   /// Layers that are alike but for `edges` at either end: those are visited, and what one leaves is multiplied.
-  template <class Body>
-  constexpr void repeat(std::int64_t first, std::int64_t end, std::int64_t edges, const Body& body) {
+  constexpr void repeat(std::int64_t first, std::int64_t end, std::int64_t edges, const auto& body) {
     if (end - first <= 2 * edges) {
       for (; first < end; ++first) body(first);
       return;
@@ -122,12 +120,10 @@ class step_count {
     for (first = end - edges; first < end; ++first) body(first);
   }
   /// A group of layers is visited as one.
-  template <class Body>
-  constexpr void visit_up(const layer_place& group, const Body& body) {
+  constexpr void visit_up(const layer_place& group, const auto& body) {
     body(group);
   }
-  template <class Body>
-  constexpr void visit_down(const layer_place& group, const Body& body) {
+  constexpr void visit_down(const layer_place& group, const auto& body) {
     body(group);
   }
   [[nodiscard]] constexpr const detail::layer_runs& runs() const { return runs_; }
@@ -137,16 +133,14 @@ class step_count {
   constexpr void forward_side(const prelude& p);
   constexpr void forward_front();
   constexpr void forward(const layer_place& at);
-  template <class Returns>
-  constexpr void forward_tail(const Returns& returns);
+  constexpr void forward_tail(const auto& returns);
   constexpr handle take_loss() { return std::exchange(flow_, {}); }
   /// Autocast's cache of the weights that checkpointed layers cast.
   constexpr void end_forward();
 
   constexpr void accumulate(bool) {}
   constexpr handle begin_backward();
-  template <class Enters>
-  constexpr void backward_tail(const Enters& enters);
+  constexpr void backward_tail(const auto& enters);
   constexpr void backward(const layer_place& at);
   constexpr void backward_front();
   /// `exist`: gradients are there from micro-batches before. `last`: of a step.
@@ -196,8 +190,7 @@ class step_count {
   }
 
  private:
-  template <class Parts>
-  constexpr void look(const Parts& parts) {
+  constexpr void look(const auto& parts) {
     if (pools_) [[unlikely]] t_.elsewhere(elsewhere_);
     t_.look(phase_, layer_, live_, parts);
   }

@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// Not inlined, so that the list of weights does not lie on the stack beside what follows.
-template <class Layers>
-[[gnu::noinline]] constexpr void walk_forward_of_critic(other_models& r, const settled_job& trained, const settled_job& s, const state_bytes& st, const Layers& layers) {
+[[gnu::noinline]] constexpr void walk_forward_of_critic(other_models& r, const settled_job& trained, const settled_job& s, const state_bytes& st, const auto& layers) {
   auto at_once = s;
   auto& sc = at_once.layer;
   const auto own = trained.source->objective.critic.micro;
@@ -28,14 +27,12 @@ constexpr bytes shared_with_policy(const settled_job& trained, const moment& sta
 }
 
 /// Its step alone. Not inlined: the list of weights goes with it.
-template <class Layers>
-[[gnu::noinline]] constexpr timeline walk_step_of_critic(const settled_job& s, const state_bytes& st, bytes& checkpoints, const Layers& layers) {
+[[gnu::noinline]] constexpr timeline walk_step_of_critic(const settled_job& s, const state_bytes& st, bytes& checkpoints, const auto& layers) {
   const auto list = list_of(s, layers);
   return walk_autograd(s, list, st, {0, s.model.layers}, checkpoints, layers);
 }
 
-template <class Layers>
-[[gnu::noinline]] constexpr void walk_critic(other_models& r, const settled_job& trained, std::size_t kind, const Layers& layers) {
+[[gnu::noinline]] constexpr void walk_critic(other_models& r, const settled_job& trained, std::size_t kind, const auto& layers) {
   const job standing = standing_of_critic(*trained.source);
   const settled_job s = settle_checked(standing, kind);
   const auto st = states_of_other(s, layers);
@@ -61,8 +58,7 @@ template <class Layers>
 }
 
 /// All that stands beside the model that trains. A reward model that is the trained one with other adapters has no more than these.
-template <class Layers>
-[[gnu::noinline]] constexpr other_models walk_others(const job& j, std::size_t kind, const Layers& layers) {
+[[gnu::noinline]] constexpr other_models walk_others(const job& j, std::size_t kind, const auto& layers) {
   const auto s = settle(j, kind);
   const auto& o = j.objective;
   const auto which = other_model_of(j);

@@ -67,11 +67,11 @@ constexpr timeline walk_eager_chunks(const settled_job& s, const inventory& list
     if (s.optimizer.how == implementation::foreach) update += detail::foreach_copies(s) * k.updating;
     if (s.optimizer.by_tensor != nullptr) update = max(update, k.updating_alone);
   }
-  const bytes stream{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
+  const bytes stream{checked::round_up(checked::mul(sc.stream_tokens(), s.model.hidden, sc.residual_width), sc.granule)};
   const auto micros = j.batch.accumulation;
   resident.rows[row::gradients] = bytes{0};
   resident.rows[row::workspace] += j.framework.process.cublas_handles * cublas_workspace(s);
-  resident.rows[row::activations] += 2 * bytes{checked::mul(checked::mul(sc.tokens, micros), 8)};
+  resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, micros, 8)};
   if (j.framework.rotary.caches() && s.model.position == position_kind::rope)
     resident.rows[row::activations] += static_cast<std::int64_t>(n) * (2 * sc.sequence * bytes{checked::mul(s.model.head_width() * s.model.rotary_percent / 100, 4)});
   for (std::size_t c = 0; c < n; ++c)
@@ -121,8 +121,7 @@ template <std::size_t Room, class Use>
 
 /// Walks the schedule of one stage of a job whose eager layers are cut into a pipeline. Chunks seldom differ but for the first, the last
 /// and one that recomputation ends in; 64 of them take as much as the stack of some threads.
-template <class Order>
-constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order,
+constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const auto& order,
                                     detail::eager_chunk& known) {
   const auto walk = [&](detail::eager_chunk* costs, std::size_t most) { return detail::walk_eager_chunks(s, list, cut, stage, order, known, costs, most); };
   const bool few = s.source->parallel.virtual_pipeline <= 4 || detail::different_chunks(s, cut, stage) <= 4;

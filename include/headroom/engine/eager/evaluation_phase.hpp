@@ -32,7 +32,7 @@ constexpr std::int64_t returned_width(const settled_job& s) {
 constexpr kept_for_metrics kept_of(const settled_job& s) {
   const auto& e = s.source->evaluation;
   if (e.loss_only || s.source->objective.kind != objective_kind::sft) return {};
-  const auto tokens = checked::mul(checked::mul(e.batch, s.data), e.sequence > 0 ? e.sequence : s.source->batch.sequence);
+  const auto tokens = checked::mul(e.batch, s.data, e.sequence > 0 ? e.sequence : s.source->batch.sequence);
   const auto each = e.kept_bytes > 0 ? e.kept_bytes : checked::mul(s.model.vocab, returned_width(s));
   const auto all = checked::ceil_div(e.samples, checked::mul(e.batch, s.data));
   return {bytes{checked::mul(tokens, each)}, e.accumulation_steps > 0 && e.accumulation_steps < all ? e.accumulation_steps : all};
@@ -74,8 +74,7 @@ constexpr bytes beside_other(const settled_job& s, bytes other) {
 }
 
 /// Not inlined: few jobs have it.
-template <class Layers>
-[[gnu::noinline]] constexpr void look_at_evaluation(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const Layers& layers) {
+[[gnu::noinline]] constexpr void look_at_evaluation(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const auto& layers) {
   const auto& e = s.source->evaluation;
   const auto r = evaluated(s);
   const auto stays = t.at(phase::save);

@@ -160,8 +160,7 @@ class fsdp1_units {
 
   /// Calls visit(flat) for each adapter matrix of `count` layers from `first` on, and for DoRA's magnitudes: they are a module with a weight of
   /// its own, and so a unit (peft utils/other.py fsdp_auto_wrap_policy; tuners/lora/dora.py DoraLinearLayer).
-  template <class Visit>
-  constexpr void visit_adapters(std::int64_t first, std::int64_t count, bool backwards, const Visit& visit) {
+  constexpr void visit_adapters(std::int64_t first, std::int64_t count, bool backwards, const auto& visit) {
     const auto& s = *job_;
     const auto rank = s.source->adapter.rank;
     const std::size_t units = s.source->adapter.kind == adapter_kind::dora ? 3 : 2;

@@ -23,8 +23,7 @@ struct graphless_layers {
   [[nodiscard]] constexpr moment beside() const { return {row::gathered_parameters, copies - largest}; }
 };
 /// `sc`: of the layers.
-template <class Layers>
-constexpr graphless_layers walk_graphless(const settled_job& s, const scene& sc, const Layers& layers) {
+constexpr graphless_layers walk_graphless(const settled_job& s, const scene& sc, const auto& layers) {
   graphless_layers r;
   const auto& j = *s.source;
   const auto last = s.model.layers - 1;
@@ -42,7 +41,7 @@ constexpr graphless_layers walk_graphless(const settled_job& s, const scene& sc,
 /// … and of the head, where it trains.
 constexpr moment copies_at_head(const settled_job& s, const scene& sc, const graphless_layers& layers) {
   const bool head = sc.casts_weights && trained_modules(*s.source, -1).has(s.model.tied ? module::embedding : module::head);
-  return {row::gathered_parameters, layers.copies + (head ? bytes{checked::mul(checked::mul(s.model.vocab, s.model.hidden), sc.width)} : bytes{0})};
+  return {row::gathered_parameters, layers.copies + (head ? bytes{checked::mul(s.model.vocab, s.model.hidden, sc.width)} : bytes{0})};
 }
 
 }  // namespace headroom::detail

@@ -13,7 +13,7 @@ namespace detail {
 constexpr moment relative_positions(const scene& s) {
   if (s.model->position == position_kind::disentangled) return {row::activations, bytes{checked::mul(8, checked::mul(checked::add(s.samples, 1), checked::mul(s.sequence, s.sequence)))}};
   if (!s.model->biased_scores() || s.model->layer_biases) return {};
-  return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
+  return {row::activations, bytes{checked::mul(s.samples, s.model->heads, checked::mul(s.sequence, s.sequence), s.residual_width)}};
 }
 
 /// What one place of a model makes and many layers read: embeddings of each layer; keys and values of the layers before those that share them.
@@ -56,8 +56,7 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
 inline constexpr bytes cpu_generator_state{5056};
 
 /// Fills in what one layer of a run costs.
-template <class Layers>
-constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const Layers& layers) {
+constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const auto& layers) {
   run.back = run.input_has_gradient || anything_trains(sc, run.trained);
   run.recomputes = run.recomputes && run.back;  // a checkpoint without a graph keeps nothing
   const bool recomputes = run.recomputes;
@@ -108,8 +107,7 @@ constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
 }
 
 /// Fills in what a group of layers costs: each kind is walked once.
-template <class Layers>
-[[gnu::noinline]] constexpr void cost_group(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+[[gnu::noinline]] constexpr void cost_group(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const auto& layers) {
   auto kinds = room<layer_run, layer_kinds::capacity>::open();
   std::size_t known = 0;
   const auto of = [&](std::int64_t i) -> const layer_run& {
@@ -128,8 +126,7 @@ template <class Layers>
 }
 
 /// Fills in what a run's layer costs, or a group of them.
-template <class Layers>
-constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const auto& layers) {
   if (run.span == 1) {
     cost_layer(run, s, sc, accumulate || run.adds, layers);
     if (!run.recasts)

@@ -92,8 +92,7 @@ constexpr std::int64_t trained_experts(const job& j, std::int64_t layer) {
 }
 
 /// Layers from `like.first` up to `next`, which train alike, cut where their kind changes; where kinds repeat, in groups.
-template <class Runs>
-constexpr void cut_kinds(Runs& runs, const shape& m, layer_run like, std::int64_t next) {
+constexpr void cut_kinds(auto& runs, const shape& m, layer_run like, std::int64_t next) {
   for (auto at = like.first; at < next;) {
     auto run = like;
     run.first = at;
@@ -126,8 +125,7 @@ constexpr std::int64_t recomputed_of(const settled_job& s, const model_slice& he
 
 /// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
 /// nothing flows back into that one's input. `flows`: something below the slice trains.
-template <class Runs>
-constexpr void cut_layers(Runs& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
+constexpr void cut_layers(auto& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
   const auto layers = here.end();
   const auto recomputed = here.first + recomputed_of(s, here);
@@ -176,8 +174,7 @@ template <std::size_t Size, class Use>
   return use(room.all());
 }
 /// use(runs): room for the runs of a slice. Most have one or two, and 31 of them take 12 KB.
-template <class Use>
-constexpr decltype(auto) with_runs(const settled_job& s, const scene& sc, const model_slice& here, const Use& use) {
+constexpr decltype(auto) with_runs(const settled_job& s, const scene& sc, const model_slice& here, const auto& use) {
   return few_runs(s, sc, here) ? with_run_room<few>(use) : with_run_room<layer_runs::most>(use);
 }
 

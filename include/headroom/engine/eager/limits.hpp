@@ -19,8 +19,7 @@ constexpr bool autocasts(const job& j) {
 }
 
 /// Layers spread over the GPUs of one process.
-template <class No>
-constexpr objection check_spread(const job& j, const No& no) {
+constexpr objection check_spread(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if (!properties_of(p.schedule).one_process || p.virtual_pipeline > 1)
     return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
@@ -37,8 +36,7 @@ constexpr objection check_spread(const job& j, const No& no) {
 
 /// verl's, which patches the function that calls flash attention (verl/models/transformers/monkey_patch.py apply_monkey_patch, whose assertions
 /// these are). Samples lie without padding in one row, which is cut into equal pieces.
-template <class No>
-constexpr objection check_ulysses(const job& j, const No& no) {
+constexpr objection check_ulysses(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& o = j.objective;
   const auto ranks = j.parallel.context;
@@ -54,8 +52,7 @@ constexpr objection check_ulysses(const job& j, const No& no) {
 
 /// Context parallelism of modules that know nothing of it: accelerate's over torch's (accelerator.py _prepare_cp, since 2025-08; big_modeling.py
 /// _attach_context_parallel_hooks takes masks away from every layer). It runs in torch's own attention and needs FSDP2.
-template <class No>
-constexpr objection check_torch_context(const job& j, const No& no) {
+constexpr objection check_torch_context(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   if (p.context_kind == context_kind::ulysses) return check_ulysses(j, no);
@@ -71,8 +68,7 @@ constexpr objection check_torch_context(const job& j, const No& no) {
 }
 
 /// Modules that are not divided.
-template <class No>
-constexpr objection check_undivided(const job& j, const No& no) {
+constexpr objection check_undivided(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if ((j.model.sparse() || j.model.latent()) && (j.compile || j.recompute.mode == recompute_mode::selective))
     return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
@@ -86,8 +82,7 @@ constexpr objection check_undivided(const job& j, const No& no) {
 }
 
 /// Experts and latent attention in modules that DTensor divides.
-template <class No>
-constexpr objection check_dtensor_experts(const job& j, const No& no) {
+constexpr objection check_dtensor_experts(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || m.experts.every > 1 || m.experts.bias)
@@ -100,8 +95,7 @@ constexpr objection check_dtensor_experts(const job& j, const No& no) {
 }
 
 /// Pipelines by torch.distributed.pipelining.
-template <class No>
-constexpr objection check_torch_pipeline(const job& j, const No& no) {
+constexpr objection check_torch_pipeline(const job& j, const auto& no) {
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
   if (order.torch.empty()) return no(torch_schedules.text, j.framework.label);  // headroom: parallel.schedule must be one that torch.distributed.pipelining has
@@ -117,8 +111,7 @@ constexpr objection check_torch_pipeline(const job& j, const No& no) {
 }
 
 /// Modules that DTensor divides.
-template <class No>
-constexpr objection check_dtensor(const job& j, const No& no) {
+constexpr objection check_dtensor(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   if (const auto why = check_division(j, no)) return why;
@@ -140,8 +133,7 @@ constexpr objection check_dtensor(const job& j, const No& no) {
 }
 
 /// What is recomputed, and under which casts.
-template <class No>
-constexpr objection check_eager_recompute(const job& j, const No& no) {
+constexpr objection check_eager_recompute(const job& j, const auto& no) {
   const auto& r = j.recompute;
   const bool selective = r.mode == recompute_mode::selective;
   const bool full = r.mode == recompute_mode::full;
@@ -168,8 +160,7 @@ constexpr module_set parts_in(const shape& m, module role) {
 }
 
 /// Adapters in a tower.
-template <class No>
-constexpr objection check_tower_adapters(const job& j, const No& no) {
+constexpr objection check_tower_adapters(const job& j, const auto& no) {
   using enum vision_kind;
   const auto& a = j.adapter;
   const auto& v = j.model.vision;
@@ -191,8 +182,7 @@ constexpr objection check_tower_adapters(const job& j, const No& no) {
 }
 
 /// A tower beside samples of text alone, and matrices quantised beside the language model's layers.
-template <class No>
-constexpr objection check_beside_text(const job& j, const No& no) {
+constexpr objection check_beside_text(const job& j, const auto& no) {
   constexpr module_set tower{module::vision, module::projector};
   const auto& a = j.adapter;
   const auto also = a.base_also.bits;
@@ -219,8 +209,7 @@ constexpr objection check_beside_text(const job& j, const No& no) {
 }
 
 /// A job of eager modules.
-template <class No>
-constexpr objection check_eager(const job& j, const No& no) {
+constexpr objection check_eager(const job& j, const auto& no) {
   if (j.framework.kernels.adapted())
     if (const auto why = check_unsloth(j, no)) return why;
   if (const auto why = check_layers(j, no)) return why;

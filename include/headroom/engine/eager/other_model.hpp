@@ -46,8 +46,7 @@ namespace detail {
 struct bare_forward {
   bytes layers{}, head{};
 };
-template <class Layers>
-constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers, bool keeps_inputs = false, loss_style makes = loss_style::logits) {
+constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const auto& layers, bool keeps_inputs = false, loss_style makes = loss_style::logits) {
   scene sc = s.layer;
   sc.model = &s.model;
   sc.compiled = false;
@@ -82,19 +81,17 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
 /// A language head beside a value head makes its logits fp32 (trl/models/modeling_value_head.py forward, up to TRL 0.11).
 constexpr bytes wide_logits(const job& j, const settled_job& of) {
   const bool wide = j.objective.kind == objective_kind::ppo && j.objective.code == method_code::llama_factory && of.precision.compute.width() < 4;
-  return wide ? bytes{checked::mul(checked::mul(of.layer.tokens, of.layer.vocabulary), 4)} : bytes{0};
+  return wide ? bytes{checked::mul(of.layer.tokens, of.layer.vocabulary, 4)} : bytes{0};
 }
 
 /// Not inlined, so that the list of weights does not lie on the stack beside what follows.
-template <class Layers>
-[[gnu::noinline]] constexpr state_bytes states_of_other(const settled_job& s, const Layers& layers) {
+[[gnu::noinline]] constexpr state_bytes states_of_other(const settled_job& s, const auto& layers) {
   return states(s, list_of(s, layers));
 }
 
 /// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which
 /// ZeRO-3 still has gathered as much as a forward needs.
-template <class Layers>
-[[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers, const model_role& role) {
+[[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const auto& layers, const model_role& role) {
   const job standing = standing_of_other(*trained.source, role);
   settled_job s = settle_checked(standing, kind);
   if (trained.layer.scoring.in_pieces) s.layer.kept = trained.layer.kept;  // of the teacher, too, the last positions alone make logits

@@ -139,8 +139,7 @@ constexpr scene generating(const settled_job& s, std::int64_t sequences, std::in
 
 /// Generation by the trained module of so many `sequences` at once, of `completions` in all: ZeRO's third stage gathers the model whole beside its partitions, or as a
 /// forward does.
-template <class Layers>
-constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays, std::int64_t sequences, std::int64_t completions, const Layers& layers) {
+constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays, std::int64_t sequences, std::int64_t completions, const auto& layers) {
   const auto& j = *s.source;
   const auto& r = j.rollout;
   const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters, widths_of_generation(s));
@@ -153,9 +152,9 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
     model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_kept)
                                                                 : t.at(phase::forward).rows[row::gathered_parameters]);
   if (r.engine == engine_kind::hybrid) {  // what its kernels need is there all along; the module makes logits of all of the prompt
-    const auto stream = 2 * bytes{checked::mul(checked::mul(sequences, r.prompt), checked::mul(s.model.hidden, s.precision.parameters.width()))};
-    const auto logits = bytes{checked::mul(checked::mul(sequences, r.prompt), checked::mul(s.model.vocab, s.precision.parameters.width()))};
-    const auto fused = j.adapter.active() ? 2 * bytes{checked::mul(checked::mul(s.model.hidden, s.model.ffn), s.precision.parameters.width())} : bytes{0};
+    const auto stream = 2 * bytes{checked::mul(sequences, r.prompt, checked::mul(s.model.hidden, s.precision.parameters.width()))};
+    const auto logits = bytes{checked::mul(sequences, r.prompt, checked::mul(s.model.vocab, s.precision.parameters.width()))};
+    const auto fused = j.adapter.active() ? 2 * bytes{checked::mul(s.model.hidden, s.model.ffn, s.precision.parameters.width())} : bytes{0};
     t.look_beside(phase::generate, -1, model + moment(row::temporaries, fused));  // an adapter's product, and the product scaled
     return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
   }
@@ -187,8 +186,7 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
 /// Completions are scored, without a graph: by the model, where it does or evaluates, by a reference, a reward
 /// model and a critic. verl's optimizer, and NeMo-RL's, is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
 /// entropy is compiled into one kernel.
-template <class Layers>
-constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const other_models* other, const moment& stays, const Layers& layers) {
+constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const other_models* other, const moment& stays, const auto& layers) {
   const auto& j = *s.source;
   auto here = stays;
   if (j.objective.code == method_code::verl || j.objective.code == method_code::nemo_rl) here -= moved_away(s, st, stays, false, j.rollout.trainer_moves.has(trainer_part::optimizer));
@@ -229,15 +227,14 @@ constexpr void look_at_critic(timeline& t, const settled_job& s, const state_byt
 constexpr void look_at_mixture(timeline& t, const settled_job& s, const other_models& other, const moment& stays) {
   const auto& j = *s.source;
   const auto read = j.rollout.prompt + j.rollout.completion - 1;
-  const bytes logits{checked::mul(checked::mul(checked::mul(j.batch.micro, read), s.model.vocab), s.layer.loss.logits.width())};
+  const bytes logits{checked::mul(j.batch.micro, read, s.model.vocab, s.layer.loss.logits.width())};
   t.look_beside(phase::generate, -1, stays + moment(row::other_models, other.compared.forward) + moment(row::logits, logits));
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 5 * logits));
   t.look_beside(phase::reward, -1, stays + moment(row::other_models, other.reward.forward));
 }
 
 /// The phases that a rollout adds to a step's, which `t` has already.
-template <class Layers>
-constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const other_models* other, const Layers& layers) {
+constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const other_models* other, const auto& layers) {
   const auto& r = s.source->rollout;
   const auto stays = t.at(phase::save);
   if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);

@@ -15,7 +15,7 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto width = how.widens ? 4 : sc.loss.logits.width();
   const bool alone = (sc.samples == 1 || s.source->batch.packed) && s.source->objective.code == method_code::nemo_rl;  // a slice of one row is contiguous as it is
   const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
-  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::mul(checked::mul(samples, positions), sc.vocabulary), width)}; };
+  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(samples, positions, sc.vocabulary, width)}; };
   // Where they are evaluated, entropies are made of a copy, too.
   const bool evaluates = evaluated_at_once(*s.source) > 0;
   const auto copied = evaluates && (how.entropy == logits_entropy::of_copy || how.entropy == logits_entropy::all_at_once) ? of(sc.samples) : bytes{0};
@@ -27,18 +27,17 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
 constexpr bytes widened_logits(const settled_job& s, const scene& sc) {
   if (s.source->objective.code == method_code::verl || sc.scoring.widens || sc.loss.logits.width() <= s.precision.compute.width()) return bytes{0};
   const auto positions = sc.kept > 0 ? sc.kept : sc.sequence;
-  return bytes{checked::mul(checked::mul(checked::mul(sc.samples, positions), sc.vocabulary), sc.loss.logits.width())};
+  return bytes{checked::mul(sc.samples, positions, sc.vocabulary, sc.loss.logits.width())};
 }
 
 /// Logits that the policy and the reference leave while the others score (DeepSpeed-Chat dschat/rlhf/ppo_trainer.py generate_experience).
 constexpr bytes left_logits(const settled_job& s, const scene& sc) {
   if (s.source->objective.code != method_code::deepspeed_chat) return bytes{0};
-  return bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), s.precision.compute.width())};
+  return bytes{checked::mul(sc.tokens, sc.vocabulary, s.precision.compute.width())};
 }
 
 /// A forward without a graph of so many sequences, and their scores. Not inlined, so that its copy of the job lies on the stack for its own time.
-template <class Layers>
-[[gnu::noinline]] constexpr void look_at_forward_alone(timeline& t, phase p, const settled_job& s, const state_bytes& st, const windows& w, const moment& here, std::int64_t samples, const Layers& layers) {
+[[gnu::noinline]] constexpr void look_at_forward_alone(timeline& t, phase p, const settled_job& s, const state_bytes& st, const windows& w, const moment& here, std::int64_t samples, const auto& layers) {
   auto at_once = s;
   auto& sc = at_once.layer;
   sc.samples = samples;
@@ -52,8 +51,7 @@ template <class Layers>
 
 /// NeMo-RL's reference: its weights are written over the policy's, and examples are scored before the step (nemo_rl/models/policy/workers/
 /// dtensor_policy_worker_v2.py use_reference_model; nemo_rl/algorithms/dpo.py add_ref_logprobs_to_data).
-template <class Layers>
-constexpr void look_at_swapped(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const moment& here, const Layers& layers) {
+constexpr void look_at_swapped(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const moment& here, const auto& layers) {
   if (reference_of(*s.source) == reference_way::swapped) look_at_forward_alone(t, phase::reference, s, st, w, here, scored_at_once(*s.source), layers);
 }
 

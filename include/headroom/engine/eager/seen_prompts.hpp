@@ -33,7 +33,7 @@ constexpr seen_prompts see_prompts(const settled_job& s, const scene& sc) {
   const auto layer = walk_layer(seen, tower.kind_of(0), all_if(trains), 0, false, true);
   r.tallest = max(r.tallest, layer.forward_off.total);
   if (trains) r.copies = (v.layers - 1) * layer.cached.rows[row::gathered_parameters];
-  r.result = bytes{checked::mul(checked::mul(checked::mul(sc.samples, image_tokens(v)), s.model.hidden), checked::mul(1 + v.deep_mergers, sc.residual_width))};
+  r.result = bytes{checked::mul(sc.samples, image_tokens(v), s.model.hidden, checked::mul(1 + v.deep_mergers, sc.residual_width))};
   return r;
 }
 

@@ -58,7 +58,7 @@ struct step_facts {
     shared = detail::shared_by_layers(s, sc);
     if (slice.embedding && !slice.head) {  // accelerate hands the logits back on the device that the tokens were on
       const auto width = sc.loss_program == loss_style::upcast_in_loss ? sc.width : sc.loss.logits.width();
-      handed_over = bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), width)};
+      handed_over = bytes{checked::mul(sc.tokens, sc.vocabulary, width)};
     }
     const auto outside = trained_modules(*s.source, -1);
     trains_embedding = outside.has(module::embedding);

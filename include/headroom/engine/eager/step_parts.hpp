@@ -73,7 +73,7 @@ constexpr end_walk walk_end(const program& p, bool here, bool momentary) {
 constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
   if (!s.model.tied || !trained_modules(*s.source, -1).has(module::head)) return bytes{0};
   const auto width = sc.weight_width;
-  return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
+  return bytes{checked::round_up(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width(), width), sc.granule)};
 }
 
 /// Whether an 8-bit update is torchao's, whatever the job calls it.
@@ -111,7 +111,7 @@ constexpr bytes update_of_all(const settled_job& s, const state_bytes& st) {
 
 /// The gradient of an embedding table, or of the head.
 constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
-  return bytes{checked::mul(checked::mul(sc.vocabulary, s.model.hidden), sc.weight_width)};
+  return bytes{checked::mul(sc.vocabulary, s.model.hidden, sc.weight_width)};
 }
 
 }  // namespace detail

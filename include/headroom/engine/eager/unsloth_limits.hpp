@@ -19,8 +19,7 @@ constexpr bool like_llama(const shape& m) {
 }
 
 /// A job of Unsloth.
-template <class No>
-constexpr objection check_unsloth(const job& j, const No& no) {
+constexpr objection check_unsloth(const job& j, const auto& no) {
   const auto& a = j.adapter;
   if (!like_llama(j.model))
     return no("headroom: under unsloth decoders of Llama's, Mistral's, Qwen2's and Qwen3's layers alone are modelled by this version; others run code of their own: "

@@ -10,8 +10,7 @@
 
 namespace headroom {
 
-template <class Layers>
-constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bool grows, bool meets, const Layers& layers) {
+constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bool grows, bool meets, const auto& layers) {
   const auto& s = *f.job;
   const auto& j = *s.source;
   states_ = f.states;
@@ -133,7 +132,7 @@ constexpr timeline walk_step(const settled_job& s, const inventory& list, const 
   step_facts f(s, sc, st, w, here, before);
   f.other_forward = other_forward;
   if (j.recompute.mode == recompute_mode::full && j.offload.activations != place::on_gpu)
-    checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(checked::mul(sc.tokens, s.model.stream_width()), sc.residual_width))};
+    checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(sc.tokens, s.model.stream_width(), sc.residual_width))};
   if (j.sharding.cuts_tensors()) return detail::count_step<fsdp2_units<step_count>>(f, list, resident, layers, sc);
   if (j.sharding.gathers_units() && j.sharding.flat() && j.sharding.cuts(sharded_state::weights)) return detail::count_step<fsdp1_units<step_count>>(f, list, resident, layers, sc);
   return detail::count_step<whole_parameters<step_count>>(f, list, resident, layers, sc);

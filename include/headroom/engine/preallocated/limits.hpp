@@ -7,8 +7,7 @@
 
 namespace headroom::detail {
 
-template <class No>
-constexpr objection check_preallocated(const job& j, const No& no) {
+constexpr objection check_preallocated(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.position != position_kind::learned || m.mlp != mlp_kind::plain || m.norm != norm_kind::layernorm || m.sparse() || j.adapter.active())
     return no("headroom: llm.c trains GPT-2 models in full; model must have learned positions, layernorm and a plain MLP, and adapter be absent", m.label);

@@ -16,7 +16,7 @@ namespace detail {
 constexpr std::int64_t llm_c_host_activations(std::int64_t b, std::int64_t t, const shape& m) {
   const auto bt = checked::mul(b, t);
   const auto c = m.hidden;
-  const auto scores = checked::mul(checked::mul(b, m.heads), checked::mul(t, t));
+  const auto scores = checked::mul(b, m.heads, checked::mul(t, t));
   // ln1, qkv (3), atty, attproj, residual2, ln2, fch and fch_gelu (ffn each), fcproj, residual3; ln means and deviations
   const auto layer = checked::add(checked::mul(bt, 10 * c + 2 * m.ffn + 4), checked::mul(2, scores));
   // encoded, lnf and its two statistics, logits and probabilities, losses
@@ -27,11 +27,11 @@ constexpr std::int64_t llm_c_host_activations(std::int64_t b, std::int64_t t, co
 constexpr bytes llm_c_device_activations(std::int64_t b, std::int64_t t, const shape& m, std::int64_t width, int reuse, bool cudnn) {
   const auto bt = checked::mul(b, t);
   const auto c = m.hidden;
-  const auto btc = bytes{checked::mul(checked::mul(bt, c), width)};
+  const auto btc = bytes{checked::mul(bt, c, width)};
   const auto statistics = bytes{checked::mul(bt, 4)};
-  const auto hidden = bytes{checked::mul(checked::mul(bt, m.ffn), width)};
-  const auto scores = checked::mul(checked::mul(b, m.heads), t);
-  const auto attention = cudnn ? bytes{checked::mul(scores, 4)} : bytes{checked::mul(checked::mul(scores, t), width)};
+  const auto hidden = bytes{checked::mul(bt, m.ffn, width)};
+  const auto scores = checked::mul(b, m.heads, t);
+  const auto attention = cudnn ? bytes{checked::mul(scores, 4)} : bytes{checked::mul(scores, t, width)};
   bytes total = btc;                                              // encoded
   if (reuse < 2) total += m.layers * (2 * btc);                   // ln1, ln2
   total += m.layers * (4 * statistics);
@@ -39,8 +39,8 @@ constexpr bytes llm_c_device_activations(std::int64_t b, std::int64_t t, const s
   total += (reuse < 1 ? m.layers : 1) * hidden;                   // fch_gelu
   total += btc + 3 * statistics;                                  // lnf with its statistics and the losses
   total += m.layers * (3 * btc);                                  // qkvr
-  const auto widest = max(max(bytes{checked::mul(checked::mul(bt, 3 * c), width)}, bytes{checked::mul(checked::mul(scores, t), width)}),
-                          bytes{checked::mul(checked::mul(bt, m.vocab), width)});
+  const auto widest = max(max(bytes{checked::mul(bt, 3 * c, width)}, bytes{checked::mul(scores, t, width)}),
+                          bytes{checked::mul(bt, m.vocab, width)});
   total += widest;                                                // output: logits, and scratch of the backward
   total += 5 * btc;                                               // scratch_bt4c and scratch_btc
   return total;
@@ -70,13 +70,13 @@ constexpr timeline walk_preallocated(const settled_job& s, const state_bytes& st
   rows[row::master_parameters] = st.gpu[row::master_parameters];
   if (s.layer.host) {
     const bytes activations{checked::mul(detail::llm_c_host_activations(b, t, m), 4)};
-    rows[row::activations] = activations + bytes{checked::mul(checked::mul(b, t), 8)};  // inputs and targets, int32
+    rows[row::activations] = activations + bytes{checked::mul(b, t, 8)};  // inputs and targets, int32
     rows[row::temporaries] = activations;                                               // their gradients mirror them
   } else {
     const bool cudnn = s.layer.kernel != attention::eager && s.layer.kernel != attention::math;
     const auto has = [&](recompute_module x) { return (j.recompute.modules >> static_cast<int>(x) & 1U) != 0; };
     const int reuse = j.recompute.mode == recompute_mode::none ? 0 : has(recompute_module::layernorm) ? 2 : 1;
-    rows[row::activations] = detail::llm_c_device_activations(b, t, m, s.layer.width, reuse, cudnn) + bytes{checked::mul(checked::mul(b, t), 8)} + bytes{4};
+    rows[row::activations] = detail::llm_c_device_activations(b, t, m, s.layer.width, reuse, cudnn) + bytes{checked::mul(b, t, 8)} + bytes{4};
     rows[row::workspace] = 32 * mib;  // cublasLt
   }
   all.total = rows.total();

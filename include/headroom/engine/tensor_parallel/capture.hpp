@@ -26,8 +26,7 @@ constexpr bool captures_first(const job& j) { return j.framework.graphs.modules 
 }
 
 /// The tallest moment of a capture. Not inlined, so that its phases do not lie on the stack beside those of the steps.
-template <class Order>
-[[gnu::noinline]] constexpr moment tallest_captured(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const captured_layers& w, std::int64_t stage, const Order& order) {
+[[gnu::noinline]] constexpr moment tallest_captured(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const captured_layers& w, std::int64_t stage, const auto& order) {
   const auto capture = walk_stage(s, weights, cut, w.in_graphs, stage, order);
   return capture.at(phase::forward).total < capture.at(phase::backward).total ? capture.at(phase::backward) : capture.at(phase::forward);
 }

@@ -32,7 +32,7 @@ namespace detail {
 constexpr bytes padding_masks(const settled_job& s) {
   const auto& sc = s.layer;
   const bool pairs = !sc.zeroes_padding;
-  const auto mask = [&](std::int64_t queries, std::int64_t keys) { return bytes{checked::mul(checked::mul(sc.samples, keys), pairs ? queries : 1)}; };
+  const auto mask = [&](std::int64_t queries, std::int64_t keys) { return bytes{checked::mul(sc.samples, keys, pairs ? queries : 1)}; };
   if (sc.memory == 0) return mask(sc.sequence, sc.sequence);
   if (!pairs) return mask(1, sc.memory) + mask(1, sc.sequence);
   return mask(sc.memory, sc.memory) + mask(sc.sequence, sc.memory) + (sc.habits->modules.local() ? mask(sc.sequence, sc.sequence) : bytes{0});
@@ -49,7 +49,7 @@ constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool ha
   if (sc.habits->modules.deepspeed()) embedding += pipe_of(s, has_embedding, has_head).passed;
   if (s.model.bidirectional || sc.memory > 0) return {embedding, padding_masks(s)};
   const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
-  return {embedding, bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
+  return {embedding, bytes{masks ? checked::mul(sc.samples, sc.sequence, sc.sequence / sc.context) : 0}};
 }
 
 /// A chunk's layers, and what it has beside them.

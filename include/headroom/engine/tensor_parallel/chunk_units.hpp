@@ -14,8 +14,7 @@ constexpr chunk_units units_of(const settled_job& s) {
 }
 
 /// use(units) with those of a job. `first`, `last`: the chunk has the embedding, or the head.
-template <class Listener, class Use>
-constexpr void with_units(const settled_job& s, bool first, bool last, Listener& to, const Use& use) {
+constexpr void with_units(const settled_job& s, bool first, bool last, auto& to, const auto& use) {
   switch (units_of(s)) {
     case chunk_units::none: {
       weights_in_place units;

@@ -7,8 +7,7 @@
 namespace headroom::detail {
 
 /// GPT-NeoX's own layers (megatron/model/transformer.py).
-template <class No>
-constexpr objection check_neox(const job& j, const No& no) {
+constexpr objection check_neox(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.norm != norm_kind::layernorm || !m.norm_bias || m.mlp != mlp_kind::plain || m.activation != activation_kind::gelu || !m.attention_bias || !m.output_bias || !m.mlp_bias || m.kv() != m.heads || m.qk_norm || m.qk_norm_full ||
       m.latent() || m.sliding_window > 0 || m.embedding_norm || m.head_bias || m.shared_attention_norm || m.no_final_norm || (m.position != position_kind::rope && m.position != position_kind::learned && m.position != position_kind::none))
@@ -18,8 +17,7 @@ constexpr objection check_neox(const job& j, const No& no) {
 }
 
 /// Layers in Megatron's manner under DeepSpeed's pipeline and optimizers.
-template <class No>
-constexpr objection check_deepspeed_pipeline(const job& j, const No& no) {
+constexpr objection check_deepspeed_pipeline(const job& j, const auto& no) {
   if (j.framework.modules.neox())
     if (const auto why = check_neox(j, no)) return why;
   const auto& z = j.sharding;

@@ -24,7 +24,7 @@ constexpr bytes deep_features(const settled_job& s) {
   const auto& v = s.model.vision;
   if (v.layers == 0 || v.deep_mergers == 0) return bytes{0};
   const auto tokens = checked::mul(s.layer.samples, image_tokens(v));
-  return v.deep_mergers * bytes{checked::mul(checked::mul(tokens, s.model.hidden), s.layer.width)};
+  return v.deep_mergers * bytes{checked::mul(tokens, s.model.hidden, s.layer.width)};
 }
 
 }  // namespace headroom::detail

@@ -23,8 +23,7 @@ class fsdp_gathers {
   /// Bytes that are gathered now.
   [[nodiscard]] constexpr bytes live() const { return live_; }
   /// A layer is about to run. Layers come one after another.
-  template <class Listener>
-  constexpr void begin(std::int64_t layer, Listener& to) {
+  constexpr void begin(std::int64_t layer, auto& to) {
     const auto at = place(layer);
     const auto own = 2 * at + 2;
     before_ = {next_ - own, ahead_, live_};
@@ -35,8 +34,7 @@ class fsdp_gathers {
     }
   }
   /// It has run.
-  template <class Listener>
-  constexpr void end(std::int64_t layer, Listener& to) {
+  constexpr void end(std::int64_t layer, auto& to) {
     const auto own = 2 * place(layer) + 2;
     for (auto i = own - 2; i < own; ++i) {
       const auto size = order_->gathered(group(i));
@@ -60,8 +58,7 @@ class fsdp_gathers {
   [[nodiscard]] constexpr std::int64_t elements_of(std::int64_t at) const {
     return order_->elements(group(2 * at)) + order_->elements(group(2 * at + 1));
   }
-  template <class Listener>
-  constexpr void take(Listener& to) {
+  constexpr void take(auto& to) {
     const auto size = order_->gathered(group(next_));
     to.put(group_slot::gathered, group(next_), size, row::gathered_parameters, stream::gather);
     live_ += size;
@@ -88,20 +85,17 @@ class fsdp_reductions {
  public:
   constexpr fsdp_reductions(const fsdp_order& order, const fsdp_layout& l, std::int64_t layers) : order_(&order), layout_(&l), layers_(layers) {}
   /// What is reduced before the layers: final norm and head, where they have a buffer of their own.
-  template <class Listener>
-  constexpr void push_ends(const fsdp_group& g, Listener& to) {
+  constexpr void push_ends(const fsdp_group& g, auto& to) {
     if (g.empty()) return;
     ends_ = under_way_ = g.elements();
     live_ = ends_bytes_ = layout_->gradients(g);
     to.put(group_slot::gradients, 2 * layers_, live_, row::communication_buffers);
   }
   /// The backward of a layer: its groups' gradients are there whole.
-  template <class Listener>
-  constexpr void begin(std::int64_t layer, Listener& to) const {
+  constexpr void begin(std::int64_t layer, auto& to) const {
     for (const auto i : {2 * layer + 1, 2 * layer}) to.put(group_slot::gradients, i, order_->gradients(i), row::communication_buffers);
   }
-  template <class Listener>
-  constexpr void end(std::int64_t layer, Listener& to) {
+  constexpr void end(std::int64_t layer, auto& to) {
     const auto before = first_ - 2 * (layer + 1), under_way_before = under_way_, live_before = live_.count();
     for (auto i = 2 * layer + 1; i >= 2 * layer; --i) {
       const auto n = order_->elements(i);
@@ -113,8 +107,7 @@ class fsdp_reductions {
     steady_ = ends_ == 0 && first_ - 2 * layer == before && under_way_ == under_way_before && live_.count() == live_before;
   }
   /// All are waited for.
-  template <class Listener>
-  constexpr void finish(Listener& to) {
+  constexpr void finish(auto& to) {
     while (under_way_ > 0) pop(to);
   }
   /// As fsdp_gathers::repeats(): of the layers below `layer`.
@@ -125,8 +118,7 @@ class fsdp_reductions {
 
  private:
   [[nodiscard]] constexpr std::int64_t oldest() const { return ends_ > 0 ? layers_ : (first_ / 2); }
-  template <class Listener>
-  constexpr void pop(Listener& to) {
+  constexpr void pop(auto& to) {
     const auto i = ends_ > 0 ? 2 * layers_ : first_--;
     const auto n = ends_ > 0 ? std::exchange(ends_, 0) : order_->elements(i);
     const auto size = i == 2 * layers_ ? ends_bytes_ : order_->gradients(i);

@@ -17,7 +17,7 @@ struct embedding_sizes {
 constexpr embedding_sizes sizes_of_embedding(const settled_job& s) {
   const auto& sc = s.layer;
   const auto table = checked::mul(checked::mul(s.model.vocab, s.model.hidden) / sc.tensor, sc.weight_width);
-  return {bytes{sc.tensor > 1 ? checked::round_up(checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width), sc.granule) : 0}, bytes{checked::round_up(table, sc.granule)}};
+  return {bytes{sc.tensor > 1 ? checked::round_up(checked::mul(sc.tokens, s.model.hidden, sc.width), sc.granule) : 0}, bytes{checked::round_up(table, sc.granule)}};
 }
 
 template <class Listener>

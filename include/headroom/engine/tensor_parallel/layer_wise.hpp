@@ -96,8 +96,7 @@ class matrix_layout {
 };
 
 /// The matrices of a stage that `choose` picks: what lies behind the layers, the layers from the last to the first, what lies before them.
-template <class Choose>
-constexpr owned_weights lay_out(const whole_weights& all, std::int64_t ranks, std::int64_t bucket_size, Choose choose) {
+constexpr owned_weights lay_out(const whole_weights& all, std::int64_t ranks, std::int64_t bucket_size, auto choose) {
   matrix_layout l(ranks, bucket_size);
   std::int64_t layers = 0;
   for (const auto& w : all)

@@ -13,8 +13,7 @@ namespace headroom::detail {
 inline constexpr auto megatron_schedules = with_schedules("headroom: for megatron parallel.schedule must be ", [](const schedule_properties& s) { return s.megatron; });
 
 /// Megatron-FSDP.
-template <class No>
-constexpr objection check_megatron_fsdp(const job& j, const No& no) {
+constexpr objection check_megatron_fsdp(const job& j, const auto& no) {
   if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != usual_schedule(1))
     return no("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
   if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
@@ -28,8 +27,7 @@ constexpr objection check_megatron_fsdp(const job& j, const No& no) {
 }
 
 /// Muon's layer-wise distributed optimizer.
-template <class No>
-constexpr objection check_layer_wise(const job& j, const No& no) {
+constexpr objection check_layer_wise(const job& j, const auto& no) {
   if (j.parallel.replicate > 1) return no("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
   if (j.framework.optimizer.precision_aware || multiplies_narrow(j.precision))
     return no("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
@@ -39,8 +37,7 @@ constexpr objection check_layer_wise(const job& j, const No& no) {
 
 /// Two chunks a stage in a V, as what is built on Megatron-LM runs them (AMD-AGI/Primus backends/megatron/core/pipeline_parallel, sail-sg's zero-bubble): the
 /// first stage has the embedding and the head.
-template <class No>
-constexpr objection check_v_stages(const job& j, const No& no) {
+constexpr objection check_v_stages(const job& j, const auto& no) {
   if (j.model.tied || j.model.mtp_layers > 0 || j.optimizer.vector_moments > 0 || has_own_loss(j.objective))
     return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are modelled for megatron with sft alone, without tied embeddings, multi-token prediction and Muon by this version; parallel.schedule must be another");
   if (!j.framework.modules.megatron() || j.framework.modules.deepspeed() || j.framework.modules.nanotron()) return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are Primus', over Megatron's layers; framework", j.framework.label);
@@ -48,8 +45,7 @@ constexpr objection check_v_stages(const job& j, const No& no) {
 }
 
 /// Stages and the order of their micro-batches.
-template <class No>
-constexpr objection check_megatron_stages(const job& j, const No& no) {
+constexpr objection check_megatron_stages(const job& j, const auto& no) {
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
   const auto group = j.framework.pipeline.microbatch_group;
@@ -76,8 +72,7 @@ constexpr objection check_megatron_stages(const job& j, const No& no) {
 }
 
 /// LoRA beside Megatron's layers.
-template <class No>
-constexpr objection check_megatron_adapters(const job& j, const No& no) {
+constexpr objection check_megatron_adapters(const job& j, const auto& no) {
   const auto& a = j.adapter;
   const auto& m = j.model;
   if (!j.framework.adapters.parallel) return no("headroom: adapters under megatron are modelled as ms-swift adds them: framework.version must be \"Megatron-SWIFT\"; adapter.rank", a.rank);
@@ -112,8 +107,7 @@ constexpr bool sees_over_megatron(const job& j) {
 }
 
 /// States: how they are sharded, their formats, the optimizer.
-template <class No>
-constexpr objection check_megatron_states(const job& j, const No& no) {
+constexpr objection check_megatron_states(const job& j, const auto& no) {
   const auto& compute = j.precision.compute;
   if (j.sharding.divides() && !j.sharding.by(sharder::megatron) && !j.framework.modules.deepspeed())
     return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
@@ -142,8 +136,7 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
 }
 
 /// An optimizer that updates on the host.
-template <class No>
-constexpr objection check_megatron_offload(const job& j, const No& no) {
+constexpr objection check_megatron_offload(const job& j, const auto& no) {
   const auto& o = j.offload;
   if (o.parameters != place::on_gpu || o.optimizer == place::on_nvme) return no("headroom: for megatron offload.parameters must be none, and offload.optimizer none or cpu");
   if (o.optimizer == place::on_gpu) return {};
@@ -156,8 +149,7 @@ constexpr objection check_megatron_offload(const job& j, const No& no) {
 }
 
 /// CUDA graphs, and what is kept off the GPU.
-template <class No>
-constexpr objection check_megatron_graphs(const job& j, const No& no) {
+constexpr objection check_megatron_graphs(const job& j, const auto& no) {
   const auto& f = j.framework;
   const auto& o = j.offload;
   const bool plain = properties_of(j.parallel.schedule).plain();
@@ -176,8 +168,7 @@ constexpr objection check_megatron_graphs(const job& j, const No& no) {
 }
 
 /// What is recomputed.
-template <class No>
-constexpr objection check_megatron_recompute(const job& j, const No& no) {
+constexpr objection check_megatron_recompute(const job& j, const auto& no) {
   const auto& r = j.recompute;
   if (r.mode == recompute_mode::selective && r.modules == 0)
     return no("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
@@ -188,8 +179,7 @@ constexpr objection check_megatron_recompute(const job& j, const No& no) {
 
 /// Context parallelism has kernels alone: TransformerEngine 2 attention/dot_product_attention/utils.py get_attention_backend takes
 /// UnfusedDotProductAttention away there, and FlashAttention 2 and cuDNN's where heads are no multiple of 8 wide. FlashAttention 3 stays.
-template <class No>
-constexpr objection check_ring(const job& j, const No& no) {
+constexpr objection check_ring(const job& j, const auto& no) {
   const auto& m = j.model;
   if (j.parallel.context > 1 && j.framework.modules.kind == layer_modules::megatron && !m.latent() && m.head_width() % 8 != 0)
     return no("headroom: context parallelism over heads whose width is no multiple of 8, for which FlashAttention 2 and cuDNN have no kernel, is not modelled by this version; parallel.context must be 1, or "
@@ -198,8 +188,7 @@ constexpr objection check_ring(const job& j, const No& no) {
 }
 
 /// A job of Megatron's modules.
-template <class No>
-constexpr objection check_megatron(const job& j, const No& no) {
+constexpr objection check_megatron(const job& j, const auto& no) {
   if (const auto why = check_layers(j, no)) return why;
   if (const auto why = check_division(j, no)) return why;
   if (const auto why = check_ring(j, no)) return why;

@@ -7,8 +7,7 @@
 namespace headroom::detail {
 
 /// Llama's layer alone (nanotron models/llama.py).
-template <class No>
-constexpr objection check_nanotron_model(const job& j, const No& no) {
+constexpr objection check_nanotron_model(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.sparse() || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.bidirectional || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.parallel_block || m.post_norms ||
       m.qk_norm || m.qk_norm_full || m.mlp != mlp_kind::gated || m.norm != norm_kind::rmsnorm || m.position != position_kind::rope || m.embedding_dim > 0 || m.embedding_norm ||
@@ -19,8 +18,7 @@ constexpr objection check_nanotron_model(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_nanotron_layout(const job& j, const No& no) {
+constexpr objection check_nanotron_layout(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if (p.virtual_pipeline > 1 || (p.schedule != schedule::one_forward_one_backward && p.schedule != schedule::gpipe))
     return no("headroom: for nanotron parallel.schedule must be 1f1b or gpipe (afab), with parallel.virtual_pipeline 1; chunks", p.virtual_pipeline);
@@ -35,8 +33,7 @@ constexpr objection check_nanotron_layout(const job& j, const No& no) {
   return {};
 }
 
-template <class No>
-constexpr objection check_nanotron_recipe(const job& j, const No& no) {
+constexpr objection check_nanotron_recipe(const job& j, const auto& no) {
   const auto& p = j.precision;
   if (p.set() && (p.parameters.bits != 16 || p.compute.bits != 16 || p.gradients != formats::fp32 || p.master != formats::fp32 || p.reduce != formats::fp32))
     return no("headroom: nanotron is modelled with parameters in 16 bits and accumulate_grad_in_fp32; precision.gradients, reduce and master must be fp32");
@@ -59,8 +56,7 @@ constexpr objection check_nanotron_recipe(const job& j, const No& no) {
 }
 
 /// A job of nanotron's modules.
-template <class No>
-constexpr objection check_nanotron(const job& j, const No& no) {
+constexpr objection check_nanotron(const job& j, const auto& no) {
   if (const auto why = check_layers(j, no)) return why;
   if (const auto why = check_division(j, no)) return why;
   if (const auto why = check_nanotron_model(j, no)) return why;

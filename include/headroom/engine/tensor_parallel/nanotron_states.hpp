@@ -34,7 +34,7 @@ constexpr bytes gather_buffers(const settled_job& s) {
   const auto& sc = s.layer;
   const auto& how = s.source->framework.communication;
   if (sc.sequence_split == 1) return bytes{0};
-  const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
+  const bytes whole{checked::mul(sc.tokens, s.model.hidden, sc.width)};
   return (how.keeps_gathered ? 0 : 1) * whole + (how.overlaps_input_gradients ? 1 : 0) * whole;
 }
 

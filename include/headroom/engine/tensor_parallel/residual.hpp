@@ -9,7 +9,7 @@ namespace headroom::detail {
 /// A tensor of the residual stream, as stages hand it on.
 constexpr bytes residual_tensor(const settled_job& s) {
   const auto& sc = s.layer;
-  return bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
+  return bytes{checked::round_up(checked::mul(sc.stream_tokens(), s.model.hidden, sc.residual_width), sc.granule)};
 }
 
 /// What a checkpoint keeps of its input: all of it, or this rank's part (DeepSpeed's partition_activations).

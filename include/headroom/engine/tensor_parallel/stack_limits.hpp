@@ -8,8 +8,7 @@
 namespace headroom::detail {
 
 /// Hybrid stacks: every layer is one half, as Megatron's letters name them.
-template <class No>
-constexpr objection check_megatron_pattern(const job& j, const No& no) {
+constexpr objection check_megatron_pattern(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   const bool whole = m.kind_of(0).whole();
@@ -37,8 +36,7 @@ constexpr objection check_megatron_pattern(const job& j, const No& no) {
 }
 
 /// BERT as Megatron builds it (core/models/bert/bert_model.py).
-template <class No>
-constexpr objection check_megatron_encoder(const job& j, const No& no) {
+constexpr objection check_megatron_encoder(const job& j, const auto& no) {
   const auto& m = j.model;
   if (m.embedding_norm || m.no_final_norm || m.position != position_kind::learned || m.sparse() || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.embedding_dim > 0 ||
       (m.classes > 0 && (m.classes != 2 || !m.pooler)))
@@ -50,8 +48,7 @@ constexpr objection check_megatron_encoder(const job& j, const No& no) {
 }
 
 /// T5 as Megatron builds it (core/models/T5/t5_model.py).
-template <class No>
-constexpr objection check_megatron_decoder(const job& j, const No& no) {
+constexpr objection check_megatron_decoder(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& e = m.encoder;
   if (!e.cross_attention || e.heads > 0 || e.ffn > 0 || e.max_positions > 0 || e.frozen_positions || e.audio_channels > 0 || e.vocab > 0 || e.attention_bias || m.post_norms || m.kv() != m.heads || m.position != position_kind::learned ||
@@ -68,8 +65,7 @@ constexpr objection check_megatron_decoder(const job& j, const No& no) {
 }
 
 /// Experts.
-template <class No>
-constexpr objection check_megatron_experts(const job& j, const No& no) {
+constexpr objection check_megatron_experts(const job& j, const auto& no) {
   const auto& e = j.model.experts;
   const auto& p = j.parallel;
   if (e.count % p.expert != 0 || e.ffn % p.expert_tensor != 0)

@@ -16,7 +16,7 @@ constexpr std::int64_t encoder_tokens(const settled_job& s) { return checked::mu
 /// What the encoder gives to all layers of the decoder.
 constexpr bytes memory_of(const settled_job& s) {
   const auto& sc = s.layer;
-  return bytes{checked::round_up(checked::mul(checked::mul(encoder_tokens(s), s.model.hidden), sc.width), sc.granule)};
+  return bytes{checked::round_up(checked::mul(encoder_tokens(s), s.model.hidden, sc.width), sc.granule)};
 }
 
 /// What a stage has: which kinds of layer, the embedding, the head.
@@ -27,7 +27,7 @@ struct stage_parts {
   bool sparse{};
   bool first{};
   bool last{};
-  friend constexpr bool operator==(const stage_parts&, const stage_parts&) = default;
+  bool operator==(const stage_parts&) const = default;
 };
 /// A chunk at an end of the model adds what lies there.
 constexpr void add_ends(stage_parts& parts, const shape& m, bool has_embedding, bool has_head) {
@@ -95,7 +95,7 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
   if (kinds.last && m.head != head_kind::none) add(m.vocab / t, h);
   if (kinds.last && m.head == head_kind::none && m.classes > 0) add(m.classes, h);
   bytes sum{0};
-  for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(checked::mul(shapes[i].rows, shapes[i].columns), 2)};
+  for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(shapes[i].rows, shapes[i].columns, 2)};
   return sum;
 }
 
@@ -128,16 +128,16 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   if (habits.modules.neox()) return b;  // no global buffers; cosine and sine are kept on the host
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && kinds.attention)
-    b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
-  const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
-  const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
+    b[row::activations] += bytes{checked::mul(sc.sequence / sc.context, s.model.rotary_width(), 4)};
+  const bytes stream{checked::mul(sc.stream_tokens(), s.model.hidden, sc.width)};
+  const bytes whole{checked::mul(sc.tokens, s.model.hidden, sc.width)};
   // One global buffer for whatever is gathered: the input of the head, and tokens of the all-gather dispatcher.
   bytes gathered = last && sc.sequence_split > 1 && s.model.head != head_kind::none ? whole : bytes{0};
   if (kinds.sparse && habits.experts.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
     gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
   if (habits.modules.local() && written_out) {
     // One global buffer serves the score matrices and the gathered input of the head.
-    const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
+    const bytes scores{checked::mul(sc.samples, s.model.heads / sc.tensor, sc.sequence / sc.context, checked::mul(sc.sequence, sc.width))};
     b[row::communication_buffers] += max(scores, gathered);
   } else {
     b[row::communication_buffers] += gathered;

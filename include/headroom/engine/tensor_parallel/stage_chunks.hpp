@@ -27,8 +27,7 @@ class stage_chunks {
   /// What Megatron-FSDP's buffers of whole parameters hold.
   [[nodiscard]] constexpr bytes gathered() const { return gathered_; }
   /// use(chunk_cost) with all of a chunk.
-  template <class Use>
-  constexpr void with(std::size_t c, const Use& use) const {
+  constexpr void with(std::size_t c, const auto& use) const {
     if (c < kept_whole) return use(whole_[c]);
     use(again(c));
   }

@@ -35,8 +35,7 @@ class boundary_tensors {
 /// The most that is away at once is what the pinned pool on the host holds.
 class offloaded_layers {
  public:
-  template <class Chunks>
-  constexpr offloaded_layers(const Chunks& chunks, std::size_t n, const pipeline_plan& plan, bool beside) : beside_(beside), group_(plan.group > 0 ? plan.group : plan.stages) {
+  constexpr offloaded_layers(const auto& chunks, std::size_t n, const pipeline_plan& plan, bool beside) : beside_(beside), group_(plan.group > 0 ? plan.group : plan.stages) {
     for (std::size_t c = 0; c < n; ++c)
       if (chunks[c].stays > bytes{0}) last_ = static_cast<std::int64_t>(c), stays_ = chunks[c].stays, comes_ = chunks[c].comes, ++moving_;
     if (n == 1) group_ = plan.micros;
@@ -86,15 +85,13 @@ constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int
 }
 
 /// Not inlined, so that no other frame has room for what it remembers.
-template <class Order, class Seen>
-[[gnu::noinline]] constexpr void follow_interleaved(const Order& order, const pipeline_plan& plan, std::int64_t stage, bool overlaps_warm_up, Seen& seen) {
+[[gnu::noinline]] constexpr void follow_interleaved(const auto& order, const pipeline_plan& plan, std::int64_t stage, bool overlaps_warm_up, auto& seen) {
   interleaved_tensors named(plan, stage, overlaps_warm_up);
   order.run(plan, stage, [&](const work& step) { step.kind == work_kind::forward ? seen.forward(step, named.forward(step)) : seen.backward(step, named.backward(step)); });
 }
 /// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
 /// many tensors as large as an input the schedule's variables name then.
-template <class Order, class Seen>
-constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, Seen& seen) {
+constexpr void follow_order(const auto& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, auto& seen) {
   if (boundary.interleaved()) [[unlikely]] return follow_interleaved(order, plan, stage, boundary.overlaps_warm_up(), seen);
   order.run(plan, stage, [&](const work& step) {
     switch (step.kind) {

@@ -29,7 +29,7 @@ struct stage_weights {
     return *this;
   }
   friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain}; }
-  friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
+  bool operator==(const stage_weights&) const = default;
 };
 
 /// What trains of them, as weights of a stage: all, or the adapters alone.
@@ -80,8 +80,7 @@ class rank_weights {
   [[nodiscard]] constexpr const inventory& list() const { return *list_; }
 
   /// The weights of a stage's chunks, one by one: visit(stage_weights).
-  template <class Visit>
-  constexpr void for_each_chunk(const stage_cut& cut, std::int64_t stage, Visit&& visit) const {
+  constexpr void for_each_chunk(const stage_cut& cut, std::int64_t stage, auto&& visit) const {
     bool first = false;
     cut.for_each(stage, [&](const layer_chunk& c) { first = first || c.index == 0; });
     cut.for_each(stage, [&](const layer_chunk& c) {

@@ -7,8 +7,7 @@
 namespace headroom::detail {
 
 /// What pretrain_vlm.py's tower and projector are made of: one convolution, one class token, a position for each, and the MLP of a layer (CLIPViTModel, MultimodalProjector).
-template <class No>
-constexpr objection check_megatron_tower_shape(const vision_shape& v, const shape& m, const No& no) {
+constexpr objection check_megatron_tower_shape(const vision_shape& v, const shape& m, const auto& no) {
   if (v.layers < 1) return no("headroom: Megatron's own tower (model.vision.kind \"megatron-clip\") stands in front of the language model: model.vision.layers must be at least 1; it is", v.layers);
   if (v.projector != projector_kind::norm_mlp || v.projector_hidden < 1 || v.merge != 1 || v.temporal_patch != 1 || v.attention_pool || v.deep_mergers > 0 || v.no_patch_bias || v.newline)
     return no("headroom: Megatron's own tower (model.vision.kind \"megatron-clip\") has a projector \"norm-mlp\" with a projector_hidden, without merged patches; projector_hidden", v.projector_hidden);
@@ -23,8 +22,7 @@ constexpr objection check_megatron_tower_shape(const vision_shape& v, const shap
 
 /// pretrain_vlm.py copies the language model's configuration for the tower and for the projector (deepcopy of language_transformer_config), and changes the number of layers alone:
 /// widths, norms and biases are the language model's. Its specs have no norms over queries and keys.
-template <class No>
-constexpr objection check_copied_config(const vision_shape& v, const shape& m, const No& no) {
+constexpr objection check_copied_config(const vision_shape& v, const shape& m, const auto& no) {
   if (v.hidden != m.hidden || v.heads != m.heads || v.ffn != m.ffn || v.projector_hidden != m.ffn || m.query_width() != m.hidden)
     return no("headroom: pretrain_vlm.py builds its tower and projector with the language model's widths: model.vision.hidden, heads, ffn and projector_hidden must be model.hidden, heads, ffn and ffn, and "
               "heads × head_dim model.hidden; vision.hidden", v.hidden);
@@ -35,8 +33,7 @@ constexpr objection check_copied_config(const vision_shape& v, const shape& m, c
 }
 
 /// A tower and projector as pretrain_vlm.py makes them, trained with the language model.
-template <class No>
-constexpr objection check_megatron_tower(const job& j, const No& no) {
+constexpr objection check_megatron_tower(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   const auto v = seen(m.vision, j.batch.images);

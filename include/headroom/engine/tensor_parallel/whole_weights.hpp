@@ -95,8 +95,7 @@ struct owned_weights {
 };
 
 /// By size, dealt out in turn, to the last rank and back (_shard_params_ping_pong). The rank with the most bytes of states.
-template <class Choose>
-constexpr owned_weights ping_pong(const whole_weights& all, std::int64_t ranks, std::int64_t matrix_bytes, std::int64_t rest_bytes, Choose choose) {
+constexpr owned_weights ping_pong(const whole_weights& all, std::int64_t ranks, std::int64_t matrix_bytes, std::int64_t rest_bytes, auto choose) {
   std::array<const whole_weight*, inventory::capacity> sorted{};
   std::size_t n = 0;
   owned_weights most;
