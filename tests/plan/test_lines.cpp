@@ -135,6 +135,28 @@ TEST_CASE("jobs of a line are judged as each is by itself, and none takes less t
   CHECK(close * 2 > fitting);  // or it would leave nothing out
 }
 
+// Three of four layers of Qwen3.5 are Gated DeltaNet.
+TEST_CASE("a least time counts the layers of every kind") {
+  job j;
+  j.model = {.layers = 16, .hidden = 2560, .heads = 16, .kv_heads = 4, .head_dim = 256, .ffn = 9216, .vocab = 32'000, .tied = true};
+  j.model.qk_norm = j.model.gated_attention = true;
+  j.model.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 16, .conv = 4};
+  for (int i = 0; i < 3; ++i) j.model.pattern.add({mixer_kind::gated_delta_net});
+  j.model.pattern.add({mixer_kind::attention});
+  j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
+  j.framework = frameworks::megatron_swift;
+  j.framework.rotary.writes_out = true;
+  j.attention = attention::flash;
+  j.parallel = {.data = 2, .tensor = 2, .sequence = true, .pipeline = 2};
+  j.batch = {.micro = 1, .sequence = 4096, .accumulation = 32};
+  plan_judge judge;
+  judge.begin(j);
+  const auto least = judge.next();
+  REQUIRE(least.fits);
+  CHECK(least.seconds <= judge.seconds());
+  CHECK(least.seconds > 0.8 * judge.seconds());
+}
+
 TEST_CASE("a judge that has judged is copied as one that knows nothing, and judges the same") {
   draw::dice dice(7);
   const auto base = common(dice);

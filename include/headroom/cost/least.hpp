@@ -23,20 +23,22 @@ struct busy_part {
   [[nodiscard]] constexpr busy_seconds with(double share) const { return {once.device + share * again.device, once.host + share * again.host}; }
 };
 struct busy_layers {
-  busy_part dense{}, sparse{}, first{}, last{};
+  busy_part dense{}, sparse{}, first{}, last{}, plain{}, scans{};
   constexpr busy_layers() = default;
-  constexpr explicit busy_layers(const layer_passes& p) : dense(p.dense), sparse(p.sparse), first(p.first), last(p.last) {}
+  constexpr explicit busy_layers(const layer_passes& p) : dense(p.dense), sparse(p.sparse), first(p.first), last(p.last), plain(p.plain), scans(p.scans) {}
 };
 
 /// Of step_of(): the pipeline alone, without what its stages send, and the update's constant. `whole` and `kinds(visit)`: the layers of the
 /// model, and those of each kind of stage. `again`: recomputed_share().
 template <class Kinds>
 constexpr double least_seconds(const settled_job& s, const busy_layers& layers, const stage_layers& whole, const Kinds& kinds, double again, const rates& share) {
-  const auto dense = layers.dense.with(again), sparse = layers.sparse.with(again), first = layers.first.with(1), last = layers.last.with(1);
+  const auto dense = layers.dense.with(again), sparse = layers.sparse.with(again), first = layers.first.with(1), last = layers.last.with(1), plain = layers.plain.with(again), scans = layers.scans.with(again);
   const auto work = [&](const stage_layers& on) {
     busy_seconds t;
     t.add(dense, static_cast<double>(on.dense));
     t.add(sparse, static_cast<double>(on.sparse));
+    t.add(plain, static_cast<double>(on.plain));
+    t.add(scans, static_cast<double>(on.scans));
     if (on.first) t.add(first);
     if (!on.last) return t.longer();
     t.add(last);
