@@ -117,6 +117,7 @@ TEST_CASE("a job file says what of it is modelled") {
   CHECK(holds(why("qwen3-8b", R"("sharding": "fsdp2")"), "under FSDP2 with a tied head"));
   for (const std::string kind : {"fsdp2", "ddp"}) CHECK(holds(why("qwen3-0.6b", R"("adapter": {"kind": "lora", "rank": 8, "targets": "all-linear"}, "sharding": ")" + kind + "\""), "decoders that train whole"));
   CHECK(holds(why("t5-base", R"("sharding": "ddp")"), "decoders that train whole"));
+  CHECK(holds(why("qwen3-0.6b", R"("sharding": "fsdp2", "parallel": {"data": 4, "context": 2})"), "without context parallelism"));  // its Ulysses has a loss of its own
   // dtype auto is the checkpoint's until the model is made fp32; nothing is autocast, so that DDP computes so, too.
   const std::string narrow = R"("precision": {"parameters": "fp32", "compute": "bf16", "gradients": "fp32", "reduce": "fp32"}, "sharding": )";
   CHECK(holds(why("qwen3-0.6b", narrow + R"("ddp")"), "computes so, or under FSDP2 in bf16"));

@@ -70,8 +70,8 @@ constexpr objection check_second_trainer(const job& j, const No& no) {
   const bool units = j.sharding.kind == sharding_kind::fsdp2;
   const auto& p = j.precision;
   const auto wide = [](const number_format& f) { return !f.set() || f == formats::fp32; };
-  if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || (units && !j.model.tied))
-    return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, under FSDP2 with a tied head, whose units are those of their layers and a root; model", j.model.label);
+  if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || j.parallel.context > 1 || (units && !j.model.tied))
+    return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, without context parallelism, and under FSDP2 with a tied head, whose units are those of their layers and a root; model", j.model.label);
   if (p.autocast || !wide(p.parameters) || !wide(p.gradients) || !wide(p.reduce) || !(wide(p.compute) || p.compute == formats::tf32 || (units && p.compute == formats::bf16)))
     return no("headroom: LLaMA-Factory's second trainer keeps weights and gradients in fp32, and computes so, or under FSDP2 in bf16; precision must say that, or be left out");
   if ((j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full) || !wide(j.loss.logits))
