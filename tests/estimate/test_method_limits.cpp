@@ -376,6 +376,7 @@ TEST_CASE("the loss that balances experts is transformers'") {
   check_all(base, {
       {"", [](job&) {}},
       {"of mixtures of experts", [](job& j) { j.model = models::llama_3_1_8b; }},
+      {"with latent attention", [](job& j) { j.model = models::deepseek_v3; }},
       {"of mixtures of experts", [](job& j) { j.loss.kind = loss_kind::cut; }},
       {"of mixtures of experts", [](job& j) { j.objective = {.kind = objective_kind::dpo}; }},
       {"is of transformers", [](job& j) { j.framework = frameworks::megatron; j.sharding = {}; }},

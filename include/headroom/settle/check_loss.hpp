@@ -18,6 +18,8 @@ constexpr objection check_loss(const job& j, const auto& no) {
   if (j.loss.balances_experts && (!j.model.sparse() || !j.framework.modules.eager() || j.framework.modules.dtensor() || (j.framework.label != "hf-trainer" && j.framework.label != "deepspeed") || j.objective.kind != objective_kind::sft ||
                                   j.parallel.pipeline > 1 || kind == loss_kind::cut || j.compile))
     return no("headroom: loss.balances_experts is modelled for fine-tuning (sft) of mixtures of experts under transformers' Trainer, all layers on each GPU and none compiled; framework must be hf-trainer or deepspeed", j.framework.label);
+  // Of transformers' models with latent attention none has load_balancing_loss_func (src/transformers/models at decba1d2ea of 2026-08-19: deepseek_v2, deepseek_v3, glm4_moe_lite, …).
+  if (j.loss.balances_experts && j.model.latent()) return no("headroom: transformers makes no loss of routers' logits in models with latent attention; leave loss.balances_experts out; model", j.model.label);
   if (kind == loss_kind::chunked && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
     return no("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
   if (kind == loss_kind::vocab_parallel && (j.parallel.tensor == 1 || !j.framework.modules.dtensor()))
