@@ -22,6 +22,8 @@ struct shell_frame {
   std::string name{};              ///< of a loop's variable, a function
   std::vector<shell_word> items{};
   std::size_t next{};              ///< item of a loop
+  certainty status{certainty::open};  ///< before a group, which stays where that does not run
+  bool denied{};                   ///< ! stands before a group
   std::size_t body{};              ///< where a loop's or a function's lines begin
   int line{};
 };

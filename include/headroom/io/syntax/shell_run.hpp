@@ -62,7 +62,10 @@ class shell_run {
 
   void command(const shell_line& line, shell_joint then) {
     const auto defaults = std::exchange(c_->state->defaults, {});
-    if (line.words.empty() && line.arrays.empty()) return;
+    if (line.words.empty() && line.arrays.empty()) {
+      if (then == shell_joint::on_success || then == shell_joint::on_failure) joint_ = then;  // behind a block
+      return;
+    }
     if (!line.words.empty() && (line.words[0].text == "for" || line.words[0].text == "select")) return remember_loop(line.words);
     const auto t = next_runs();
     if (t == certainty::no && joint_ == shell_joint::end) commands_.pass_over(line);
@@ -108,6 +111,7 @@ class shell_run {
     if (flow_.top(kind) != nullptr) flow_.branch(holds);
   }
   void end(shell_block kind) {
+    status_ = certainty::open;
     if (flow_.top(kind) == nullptr) return;
     flow_.end_branch();
     flow_.leave(c_->line);
@@ -123,18 +127,24 @@ class shell_run {
     f.name = function_.empty() ? std::string{bracket} : std::exchange(function_, {});
     f.body = c_->at;
     f.line = c_->line;
+    f.status = status_;
+    f.denied = std::exchange(negated_, false);
     joint_ = shell_joint::end;
     if (f.kind == shell_block::group)
       flow_.branch(t);
     else
       f.runs = certainty::no;
   }
+  /// A group's status is that of its last command; one that does not run leaves what was before.
   void close_group(std::string_view bracket) {
-    status_ = certainty::open;
     if (auto* g = flow_.top(shell_block::group); g != nullptr && (g->name == "(") == (bracket == ")")) {
+      const auto last = g->runs == certainty::open ? certainty::open : g->runs == certainty::no ? g->status : g->denied ? negated(status_) : status_;
       if (bracket == ")") c_->state->undo(g->mark);  // a shell of its own
-      return end(shell_block::group);
+      end(shell_block::group);
+      status_ = last;
+      return;
     }
+    status_ = certainty::open;
     auto* f = flow_.top(shell_block::function);
     if (f == nullptr || bracket == ")") return;
     const auto to = c_->text.rfind('}', c_->at - 1);
@@ -185,7 +195,10 @@ class shell_run {
   void end_loop() {
     auto* f = flow_.top(shell_block::items);
     if (f == nullptr) return end(shell_block::loop);
-    if (f->runs == certainty::no || f->next >= f->items.size()) return flow_.leave(c_->line);
+    if (f->runs == certainty::no || f->next >= f->items.size()) {
+      status_ = certainty::open;
+      return flow_.leave(c_->line);
+    }
     c_->spend(c_->at - f->body + 256);
     c_->at = f->body;
     c_->line = f->line;
