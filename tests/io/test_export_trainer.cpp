@@ -140,7 +140,7 @@ TEST_CASE("LLaMA-Factory: its own names") {
   j.recompute.reentrant = choice::unset;
   const auto a = keys_of(j, io::export_target::llama_factory);
   const auto expected = io::parse_json(R"({"stage": "sft", "finetuning_type": "lora", "cutoff_len": 4096, "lora_rank": 16, "lora_target": ["q_proj", "v_proj"], "lora_dropout": 0.05, "quantization_bit": 4,
-    "quantization_method": "bnb", "double_quantization": true, "disable_gradient_checkpointing": false, "use_reentrant_gc": true, "flash_attn": "fa2", "packing": false, "neat_packing": false})", "expected");
+    "quantization_method": "bnb", "double_quantization": true, "disable_gradient_checkpointing": false, "use_reentrant_gc": false, "flash_attn": "fa2", "packing": false, "neat_packing": false})", "expected");
   CHECK(first_other(a, expected) == "");
   for (const auto* key : {"dtype", "gradient_checkpointing", "attn_implementation", "block_size"}) CHECK_FALSE(a.contains(key));
   j = tuned;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <headroom/io/launchers/deepspeed/chat.hpp>
+#include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/settle/liger.hpp>
 #include <headroom/io/launchers/swift/arguments.hpp>
 #include <headroom/io/launchers/trl/defaults.hpp>
+#include <headroom/io/launchers/trl/reentry.hpp>
 
 #include <optional>
 
@@ -17,6 +19,7 @@ class trainer_memory {
 
   void read() {
     checkpointing();
+    if (p_->name.starts_with("trl-")) trl_reentry(*d_, *v_, p_->method, p_->own);
     attention();
     for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"}) {
       if (!v_->on(key)) continue;
@@ -207,6 +210,7 @@ class trainer_memory {
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
     json_value sharding = {{"kind", kind}, {"stage", stage}};
     if (kind == "fsdp1" && !said.ahead) sharding["backward_prefetch"] = false;
+    if (kind == "fsdp2" && stage == 3) note_fsdp2_root(*d_, v_->place("fsdp"));
     d_->replace("sharding", stage > 0 ? sharding : json_value("ddp"), v_->place("fsdp"));
   }
   /// What an fsdp_config says beside its version.
