@@ -4,6 +4,7 @@
 #include "imported.hpp"
 
 #include <headroom/headroom.hpp>
+#include <headroom/io/export.hpp>
 #include <headroom/io/job_reader.hpp>
 
 #include <doctest/doctest.h>
@@ -70,6 +71,12 @@ TEST_CASE("TRL makes checkpoints of adapters under ZeRO-3 reentrant") {
   CHECK(reenters(read(dpo, lora, {"environment.trl=1.9"})));
   CHECK(reenters(read(dpo, lora + "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}' ", {"environment.trl=1.9"})));
   CHECK_FALSE(reenters(read(dpo, "", {"environment.trl=1.9"})));
+}
+
+TEST_CASE("a job of an older release is written with its checkpoints") {
+  const auto written = [](const profile& by) { return io::trainer_document(trained(by))["gradient_checkpointing_kwargs"]["use_reentrant"]; };
+  CHECK(written(frameworks::hf_trainer_202508) == true);
+  CHECK(written(frameworks::hf_trainer) == false);
 }
 
 }  // namespace test_reentry

@@ -13,13 +13,15 @@ namespace headroom::io {
 inline constexpr std::string_view deepspeed_file = "ds.json";
 
 /// The newest release of a framework, where it does to the job what the job's own does: releases that differ in how routed experts run are one to
-/// a dense model, those that differ in torchao's blocks to other optimizers, and those that call torch's own attention otherwise where another runs.
+/// a dense model, those that differ in torchao's blocks to other optimizers, and those that call torch's own attention otherwise where another runs. How
+/// they checkpoint is always written.
 inline profile newest_alike(const job& j) {
   const auto* newest = frameworks::find(j.framework.label.view());
   if (newest == nullptr || j.model.sparse()) return j.framework;
   auto alike = *newest;
   alike.date = j.framework.date;
   alike.experts = j.framework.experts;
+  alike.checkpointing.reentrant = j.framework.checkpointing.reentrant;
   if (j.attention != attention::unset && j.attention != attention::sdpa) alike.attention = j.framework.attention;
   if (!j.optimizer.plain_as_weight) alike.optimizer.torchao_block = j.framework.optimizer.torchao_block;
   return alike == j.framework ? *newest : j.framework;
@@ -28,10 +30,10 @@ inline profile newest_alike(const job& j) {
 /// The same job with what the Trainer takes for granted said one way.
 inline job as_trainer(job j) {
   j = with_autocast(j);
+  if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) j.recompute.reentrant = j.framework.checkpointing.reentrant ? choice::yes : choice::no;
   j.framework = newest_alike(j);
   if (j.sharding.kind == sharding_kind::none && j.parallel.data > 1) j.sharding.kind = sharding_kind::ddp;
   if (j.sharding.backward_prefetch == choice::yes) j.sharding.backward_prefetch = choice::unset;
-  if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) j.recompute.reentrant = j.framework.checkpointing.reentrant ? choice::yes : choice::no;
   if (j.attention == attention::unset) j.attention = attention::sdpa;
   auto& o = j.optimizer;
   if (o.how == j.framework.optimizer.how || o.by_tensor != nullptr || o.updates_in_place) o.how = implementation::unset;
