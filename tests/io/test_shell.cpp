@@ -30,6 +30,14 @@ std::string refusal(const std::string& script) {
   return {};
 }
 
+TEST_CASE("what stands in a default's commands and variables has quotes of its own") {
+  CHECK(runs("N=${N:-$(python -c \"import torch; print(1)\")}\nrun $N a\n") == "[$(python -c \"import torch; print(1)\")] a\n");
+  CHECK(runs("D=${D:-\"$(dirname \"$0\")/x\"}\nrun \"$D\"\n") == "[$(dirname \"$0\")/x]\n");
+  CHECK(runs("D=${D:-${E:-\"x\"}}\nrun $D\n") == "x\n");
+  CHECK(runs("D=${D:-\"${E:-\"x\"}y\"}\nrun $D\n") == "xy\n");
+  CHECK(runs("D=${D:-a`f \"b\"`}\nrun c\n") == "c\n");
+}
+
 TEST_CASE("a branch whose test the script decides is the one that is read") {
   const std::string choose = "if [ \"$MODE\" = full ]; then A=1\nelif [[ $MODE == lo* && -n $MODE ]]; then A=2; else A=3; fi\nrun $A\n";
   CHECK(runs("MODE=full\n" + choose) == "1\n");

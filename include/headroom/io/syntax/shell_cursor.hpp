@@ -141,6 +141,18 @@ struct shell_cursor {
     if (sign == '=') state->defaults[std::string{name}] = {v ? v->items : as_it_stands().items};
     return v ? *v : as_it_stands();
   }
+  /// Where a part of a word ends, at one of `ends`: what stands in $(…), ${…} and backquotes has quotes of its own.
+  [[nodiscard]] std::size_t part_end(std::string_view inside, std::size_t from, std::string_view ends) const {
+    shell_cursor p{.text = inside, .source = source, .state = state, .line = line};
+    for (p.at = from; p.at < inside.size() && ends.find(inside[p.at]) == std::string_view::npos; ++p.at) {
+      const char next = p.peek(1);
+      if (inside[p.at] == '`') p.at = std::min(inside.find('`', p.at + 1), inside.size() - 1);
+      if (inside[p.at] != '$' || (next != '(' && next != '{')) continue;
+      ++p.at;
+      p.at = p.closing(next, next == '(' ? ')' : '}');
+    }
+    return p.at;
+  }
   /// WORD of ${NAME:-WORD}. Nothing where it is divided into words but for parts of it that stand in quotes.
   [[nodiscard]] std::optional<shell_variable> inner_word(std::string_view inside, int depth, bool quoted) const {
     const auto part = [&](std::string_view of) { return shell_cursor{.text = of, .source = source, .state = state, .line = line}; };
@@ -150,7 +162,7 @@ struct shell_cursor {
       const auto v = p.expansion(depth + 1, true);
       return v.array && p.at == of.size() ? std::optional{shell_variable{v.items, array && !v.items.empty(), !array}} : std::nullopt;
     };
-    const bool in_quotes = inside.size() > 1 && inside.front() == '"' && inside.find('"', 1) == inside.size() - 1;
+    const bool in_quotes = inside.size() > 1 && inside.front() == '"' && part_end(inside, 1, "\"") == inside.size() - 1;
     if (quoted || in_quotes)
       if (const auto v = items(in_quotes ? inside.substr(1, inside.size() - 2) : inside, quoted)) return v;
     if (quoted || inside.find_first_of("'\"\\") == std::string_view::npos) return shell_variable{{{part(inside).one_word(depth + 1, reads::quoted), line}}};
@@ -158,8 +170,8 @@ struct shell_cursor {
     for (std::size_t at_part = 0; at_part < inside.size();) {
       const char c = inside[at_part];
       const bool quotes = c == '"' || c == '\'';
-      const auto end = quotes ? inside.find(c, at_part + 1) : std::min(inside.find_first_of("'\"\\", at_part), inside.size());
-      if (end == std::string_view::npos || c == '\\') return std::nullopt;
+      const auto end = c == '\'' ? std::min(inside.find(c, at_part + 1), inside.size()) : quotes ? part_end(inside, at_part + 1, "\"") : part_end(inside, at_part, "'\"\\");
+      if ((quotes && end == inside.size()) || c == '\\') return std::nullopt;
       const auto said = inside.substr(at_part + quotes, end - at_part - quotes);
       if (c == '"' && said.find('\\') != std::string_view::npos) return std::nullopt;
       const bool whole = quotes && at_part == 0 && end + 1 == inside.size();
