@@ -47,6 +47,33 @@ TEST_CASE("words of a key with - between them") {
   CHECK(of_root(other) == of_root(small()));
 }
 
+// megatron/neox_arguments/arguments.py, calculate_derived: all GPUs of the run; deepy.py's hostfile, or num_nodes and num_gpus, say where they are.
+TEST_CASE("GPUs of all nodes") {
+  const auto of = [](std::int64_t all, const char* key, std::int64_t value, const std::vector<std::string>& set = {}) {
+    auto root = small();
+    root["global_num_gpus"] = all;
+    root["vocab_file"] = "data/gpt2-vocab.json";
+    if (value > 0) root[key] = value;
+    return draft_of({{"a.yml", root.dump()}}, set);
+  };
+  const auto hardware = [](io::draft d) { const auto j = d.settled(); return std::array{static_cast<std::int64_t>(j.hardware.nodes), static_cast<std::int64_t>(j.hardware.gpus_per_node)}; };
+  for (const auto all : {9, 12, 16}) {
+    std::string sentence;
+    try {
+      of(all, "", 0).settled();
+    } catch (const headroom::error& e) {
+      sentence = e.what();
+    }
+    CHECK(holds(sentence, std::to_string(all) + " GPUs without num_nodes or num_gpus lie on as many nodes as a hostfile lists"));
+    CHECK(holds(sentence, "--set hardware.nodes=N"));
+  }
+  CHECK(hardware(of(8, "", 0)) == std::array<std::int64_t, 2>{1, 8});
+  CHECK(hardware(of(16, "num_nodes", 4)) == std::array<std::int64_t, 2>{4, 4});
+  CHECK(hardware(of(16, "num_gpus", 8)) == std::array<std::int64_t, 2>{2, 8});
+  CHECK(hardware(of(16, "", 0, {"hardware.nodes=1"})) == std::array<std::int64_t, 2>{1, 16});
+  CHECK(hardware(of(16, "", 0, {"hardware.gpus_per_node=4"})) == std::array<std::int64_t, 2>{4, 4});
+}
+
 // Of GPT-NeoX-20B: 96 A100 of 40 GB, and 20,554,567,680 parameters with its 50,432 rows (arXiv 2204.06745; the checkpoint's own tensors).
 TEST_CASE("20B.yml") {
   const auto j = job_of({launch_file("gpt-neox-20b", "20B.yml")}, twelve_nodes);

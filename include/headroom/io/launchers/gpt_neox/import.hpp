@@ -96,7 +96,10 @@ class gpt_neox_config {
     }
     if (const auto n = k_.number("num_nodes", -1, -1); n > 0) d_->say({"hardware", "nodes"}, n, k_.place("num_nodes"));
     if (const auto n = k_.number("num_gpus", -1, -1); n > 0) d_->say({"hardware", "gpus_per_node"}, n, k_.place("num_gpus"));
-    if (const auto n = k_.number("global_num_gpus", 0, 0); n > 0) d_->know(d_->gpus, "GPUs", n, k_.place("global_num_gpus"));
+    if (const auto n = k_.number("global_num_gpus", 0, 0); n > 0) {
+      d_->know(d_->gpus, "GPUs", n, k_.place("global_num_gpus"));
+      if (n > 8 && !d_->open_nodes) d_->open_nodes = draft::said{std::to_string(n) + " GPUs without num_nodes or num_gpus lie on as many nodes as a hostfile lists", k_.place("global_num_gpus")};
+    }
     if (k_.find("include") != nullptr) unmodelled("include", "--set hardware.nodes=N and hardware.gpus_per_node=N say what it says");
     if (k_.find("hostfile") != nullptr && !d_->has({"hardware", "nodes"})) d_->open_nodes = draft::said{"hostfile lists the nodes", k_.place("hostfile")};
     else if (!d_->has({"hardware", "gpus_per_node"}) && !d_->gpus) d_->takes_all_gpus = draft::said{"deepy.py", k_.source()};
