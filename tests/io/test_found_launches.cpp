@@ -75,6 +75,37 @@ TEST_CASE("LLaVA by its language model and its tower") {
   CHECK(holds(refusal_of({{"a.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path mistralai/Mistral-7B-v0.1 --vision_tower openai/clip-vit-large-patch14 --bf16 True --per_device_train_batch_size 1 --model_max_length 2048\n"}}), "give the config.json of the model that this script makes"));
 }
 
+// haotian-liu/LLaVA c121f043 llava/train/train_mem.py, train_xformers.py; lm-sys/FastChat 0e6d3e4b fastchat/train/train_mem.py, train_xformers.py and the patches of
+// Llama's attention that these import, which write no scores out; transformers models/llama/modeling_llama.py, LLAMA_ATTENTION_CLASSES of v4.36.2 to v4.47.1.
+TEST_CASE("scripts of LLaVA's and FastChat's that bring a kernel of attention") {
+  const std::string llava = " --model_name_or_path lmsys/vicuna-7b-v1.5 --vision_tower openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu --bf16 True --per_device_train_batch_size 1 --model_max_length 2048";
+  const auto fastchat = [](const std::string& model) { return " --model_name_or_path " + model + " --bf16 True --per_device_train_batch_size 2 --model_max_length 2048 --data_path d"; };
+  const auto kernel = [](const std::string& script, const std::string& rest) {
+    CAPTURE(script);
+    return job_of({{"run.sh", "torchrun --nproc_per_node 8 " + script + rest + "\n"}}).attention;
+  };
+  for (const auto* script : {"train_mem.py", "train_xformers.py"}) {
+    CHECK(kernel("/home/me/FastChat/fastchat/train/" + std::string{script}, fastchat("meta-llama/Llama-2-7b-hf")) == attention::flash);
+    CHECK(kernel("fastchat/train/" + std::string{script}, fastchat("lmsys/vicuna-7b-v1.3")) == attention::flash);
+    // A patch of Llama's class leaves others as they are.
+    CHECK(kernel("fastchat/train/" + std::string{script}, fastchat("mistralai/Mistral-7B-v0.1")) == kernel("fastchat/train/train.py", fastchat("mistralai/Mistral-7B-v0.1")));
+  }
+  CHECK(kernel("llava/train/train_mem.py", llava) == attention::flash);
+  CHECK(kernel("llava/train/train.py", llava) != attention::flash);
+  CHECK(kernel("llava/train/train_xformers.py", llava) == kernel("llava/train/train.py", llava));
+  const std::vector<imported::text> vicuna{{"run.sh", "torchrun --nproc_per_node 8 fastchat/train/train_mem.py" + fastchat("lmsys/vicuna-7b-v1.5") + "\n"}};
+  CHECK(job_of(vicuna, {"environment.transformers=4.35"}).attention == attention::flash);
+  CHECK(job_of(vicuna, {"environment.transformers=4.36"}).attention != attention::flash);
+  CHECK(job_of(vicuna, {"environment.transformers=4.47"}).attention != attention::flash);
+  CHECK(job_of(vicuna, {"environment.transformers=4.47", "attention=flash"}).attention == attention::flash);
+  CHECK(holds(refusal_of(vicuna, {"environment.transformers=4.48"}), "does not take position_embeddings, which transformers 4.48 and later hand to it"));
+  CHECK(kernel("fastchat/train/train.py", fastchat("meta-llama/Llama-2-7b-hf")) != attention::flash);
+  CHECK(kernel("fastchat/train/train.py", fastchat("mistralai/Mistral-7B-v0.1")) != attention::flash);
+  CHECK(kernel("fastchat/train/train_lora.py", fastchat("meta-llama/Llama-2-7b-hf")) != attention::flash);
+  CHECK(kernel("llava/train/train_mem.py", llava + " --attn_implementation sdpa") == attention::sdpa);  // LLaVA-NeXT's argument
+  CHECK(draft_of({{"run.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py" + llava + "\n"}}, {"attention=eager"}).settled().attention == attention::eager);
+}
+
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,
 // initialize_vision_tokenizer: with tune_mm_mlp_adapter and mm_use_im_start_end the embedding trains beside the projector.
 TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embedding that trains with new tokens") {

@@ -137,7 +137,33 @@ class started_program {
       return configured = true;
     });
     if (configured && !d_->trainer && p.name.starts_with("trl-")) return;  // it is asked for: without it the other arguments may say what they do not mean
+    const bool brought = !words.empty() && !path_end(script, p.flash).empty() && flash(p, all, words[0].line);
     if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
+    if (brought && p.name == "fastchat") patched(at(words[0].line));
+  }
+  /// Adds the kernel that a script trains with, where its arguments do not name one. FastChat's puts it in the place of Llama's attention alone
+  /// (fastchat/train/llama2_flash_attn_monkey_patch.py): a model of another class keeps transformers' own.
+  static bool flash(const training_program& p, std::vector<argument>& all, int line) {
+    constexpr std::string_view others = "baichuan|bloom|chatglm|cohere|command-r|deepseek-moe|deepseek-v|falcon|gemma|glm-|gpt|granite|internlm|mistral|mixtral|mpt-|olmo|opt-|phi-|pythia|qwen|stablelm|starcoder";
+    for (const auto& a : all) {
+      if (a.name == "attn_implementation" || a.name == "attn-implementation") return false;
+      if (p.name != "fastchat" || a.values.empty() || (a.name != "model_name_or_path" && a.name != "model-name-or-path")) continue;
+      auto name = a.values[0].text;
+      for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      for (const auto other : words_between_bars(others))
+        if (name.find(other) != std::string::npos && name.find("llama") == std::string::npos && name.find("vicuna") == std::string::npos) return false;
+    }
+    all.push_back({"attn_implementation", {{"flash_attention_2", line}}, line});
+    return true;
+  }
+  /// FastChat's patch of LlamaAttention.forward: transformers 4.36 makes its layers of LlamaSdpaAttention, which has a forward of its own, and 4.48 of LlamaAttention again,
+  /// with position_embeddings, that the patch does not take (transformers models/llama/modeling_llama.py, v4.35.2, v4.36.2, v4.47.1, v4.48.0).
+  void patched(const std::string& place) {
+    d_->releases.push_back({"transformers", 436, place, "the kernel that FastChat's script puts in the place of Llama's attention is used before transformers 4.36 (2023-12), and has no effect since", false,
+                            [](draft& d, const std::string&) { if (!d.place_of("attention").starts_with("--set")) d.job.erase("attention"); }});
+    d_->releases.push_back({"transformers", 448, place, "the kernel that FastChat's script puts in the place of Llama's attention ends a run since transformers 4.48 (2025-01)", false,
+                            [](draft&, const std::string& at) { fail("headroom: " + at + ": the kernel that FastChat's script puts in the place of Llama's attention does not take position_embeddings, which transformers 4.48 and later hand to it: the run ends there; fastchat/train/train.py does not, nor does an older transformers"); },
+                            [](const draft& d) { return d.find({"environment", "transformers"}) != nullptr; }});
   }
   /// LLaMA-Factory's FILE key=value … (src/llamafactory/hparams/parser.py, read_args).
   void factory(const training_program& p, std::span<const shell_word> words) {

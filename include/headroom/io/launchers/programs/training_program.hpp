@@ -71,6 +71,7 @@ struct training_program {
   checkpoints recompute{checkpoints::no};
   lora_words lora{};
   base_words base{};
+  std::string_view flash{};           ///< those of its scripts that train with flash attention, or a kernel that keeps as much
   std::span<const passed_key> passed{};
   std::span<const passed_key> also{};  ///< further ones, that it shares
   std::string_view method{};          ///< of TRL's trainers: objective.kind; empty elsewhere

@@ -45,15 +45,18 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // src/llamafactory/hparams/*_args.py; its own reader says the rest.
     {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .keeps_lengths = true, .loads = "half",
      .recompute = checkpoints::yes, .passed = llama_factory_passed},
-    // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
-    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .causal = true, .keys = cached::never, .passed = fastchat_passed},
+    // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py. train_mem.py and train_xformers.py put another kernel in LlamaAttention's place.
+    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .causal = true, .keys = cached::never,
+     .flash = "train_mem.py|train_xformers.py", .passed = fastchat_passed},
     {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512, .causal = true, .loads = "fp32",
      .keys = cached::never, .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
-    // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
+    // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not. train_mem.py hands from_pretrained
+    // flash_attention_2 (879ef31 of 2024-01-31; before, it put flash attention in LlamaAttention's place). train_xformers.py patches LlamaAttention, which transformers 4.37.2
+    // makes no layer of (modeling_llama.py, LLAMA_ATTENTION_CLASSES): it trains as train.py does.
     {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "half",
      .keys = cached::never, .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
-     .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
+     .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .flash = "train_mem.py", .passed = llava_passed},
     // OpenGVLab/InternVL internvl_chat: io/launchers/programs/internvl_arguments.hpp.
     {.name = "internvl", .scripts = "internvl_chat_finetune.py|internvl_chat_pretrain.py", .length = "max_seq_length", .length_default = 8192, .loads = "bf16", .keys = cached::never, .passed = internvl_passed},
     // OpenBMB/MiniCPM finetune/finetune.py, whose arguments tell it from Qwen's script of the same name.
