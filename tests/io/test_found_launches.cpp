@@ -4,6 +4,7 @@
 #include "imported.hpp"
 
 #include <headroom/estimate.hpp>
+#include <headroom/objection.hpp>
 
 #include <doctest/doctest.h>
 
@@ -104,6 +105,23 @@ TEST_CASE("scripts of LLaVA's and FastChat's that bring a kernel of attention") 
   CHECK(kernel("fastchat/train/train_lora.py", fastchat("meta-llama/Llama-2-7b-hf")) != attention::flash);
   CHECK(kernel("llava/train/train_mem.py", llava + " --attn_implementation sdpa") == attention::sdpa);  // LLaVA-NeXT's argument
   CHECK(draft_of({{"run.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py" + llava + "\n"}}, {"attention=eager"}).settled().attention == attention::eager);
+}
+
+// llava/train/train.py, train(): llm_int8_skip_modules is mm_projector alone, and transformers 4.37.2 leaves no other linear layer as it is, the head neither; the tower is
+// loaded afterwards. 32,000 by 4,096 weights of half a byte, where 16 bits would be two.
+TEST_CASE("LLaVA's QLoRA packs the head, too") {
+  const auto j = job_of({{"run.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --lora_enable True --bits 4 --model_name_or_path lmsys/vicuna-7b-v1.5 --vision_tower openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu --bf16 True "
+                                    "--per_device_train_batch_size 1 --model_max_length 2048 --gradient_checkpointing True\n"}});
+  CHECK(j.adapter.base_also == module_set{module::head});
+  CHECK(j.adapter.base_skips.empty());
+  CHECK_FALSE(objection_to(j));
+  auto whole = j;
+  whole.adapter.base_also = {};
+  whole.adapter.base_skips = module_set{module::head};
+  const auto weights = [](const job& of) { return estimate(of).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::model_parameters].count(); };
+  const auto more = weights(whole) - weights(j);
+  CHECK(more > std::int64_t{32'000} * 4096 * 14 / 10);
+  CHECK(more < std::int64_t{32'000} * 4096 * 36 / 10);
 }
 
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,

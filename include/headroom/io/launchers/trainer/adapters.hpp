@@ -51,7 +51,10 @@ class adapter_arguments {
     if (!p_->method.empty() && p_->name != "axolotl") d_->names_everywhere = draft::said{std::string{l.targets}, v_->place(l.targets)};  // peft_config as it is (trl/trainer/utils.py, get_peft_config)
     if (!quantised_.empty()) {
       a["base"] = quantised_;
-      a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
+      if (p_->name == "llava")  // llm_int8_skip_modules is mm_projector alone, in the place of the head (transformers v4.37.2 modeling_utils.py, modules_to_not_convert)
+        a["base_also"] = {"lm_head"};
+      else
+        a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
       const bool packed = quantised_by_ == p_->base.packed;  // the rest of it stays as it is (prepare_model_for_kbit_training)
       if (packed || p_->base.prepared) d_->loaded = draft::said{packed ? "fp16" : "fp32", v_->place(quantised_by_)};
     }
