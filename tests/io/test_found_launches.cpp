@@ -124,6 +124,16 @@ TEST_CASE("LLaVA's QLoRA packs the head, too") {
   CHECK(more < std::int64_t{32'000} * 4096 * 36 / 10);
 }
 
+TEST_CASE("a script that nobody knows is named above all other notes") {
+  const std::string rest = " --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 True --per_device_train_batch_size 2 --block_size 2048\n";
+  const auto notes = [&](const std::string& script) { return draft_of({{"run.sh", "torchrun --nproc_per_node 8 " + script + rest}}).notes; };
+  const auto said = notes("mine/tune.py");
+  REQUIRE_FALSE(said.empty());
+  CHECK(holds(said[0], "run.sh:1: \"mine/tune.py\" is no program that is known here"));
+  CHECK(std::count(said.begin(), said.end(), said[0]) == 1);
+  for (const auto& note : notes("run_clm.py")) CHECK_FALSE(holds(note, "is no program that is known here"));
+}
+
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,
 // initialize_vision_tokenizer: with tune_mm_mlp_adapter and mm_use_im_start_end the embedding trains beside the projector.
 TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embedding that trains with new tokens") {

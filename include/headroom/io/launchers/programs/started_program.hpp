@@ -92,7 +92,13 @@ class started_program {
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
            listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
+    if (p->name == "transformers" && otherwise_ == nullptr && script) says_little(c.words[i]);
     arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
+  }
+  /// A script that nobody knows, and that the Trainer's arguments alone say something of: above all other notes.
+  void says_little(const shell_word& script) {
+    const auto note = at(script.line) + ": " + in_quotes(script.shown()) + " is no program that is known here: it has the arguments of transformers' Trainer, and is read as one that trains the model as it is by them, and does nothing else (--program says whose arguments they are)";
+    if (std::find(d_->notes.begin(), d_->notes.end(), note) == d_->notes.end()) d_->notes.insert(d_->notes.begin(), note);
   }
   void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
     const auto place = at(words.empty() ? 1 : words[0].line);
