@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/rollout/engine_weights.hpp>
+#include <headroom/rollout/rollout.hpp>
 
 namespace headroom {
 

@@ -4,6 +4,7 @@
 // core/tensor_parallel/layers.py, core/models/common/embeddings/rotary_pos_embedding.py.
 #pragma once
 
+#include <headroom/block/megatron_gated_delta_net.hpp>
 #include <headroom/engine/tensor_parallel/deepspeed_states.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 

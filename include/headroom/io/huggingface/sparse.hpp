@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/decoders.hpp>
+#include <headroom/io/huggingface/dense.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/nested_values.hpp>
 
 namespace headroom::io {

@@ -6,6 +6,7 @@
 
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/deepspeed/import.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/openrlhf/keys.hpp>
 #include <headroom/io/launchers/other_roles.hpp>

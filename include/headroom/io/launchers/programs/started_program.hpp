@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/accelerate/launch.hpp>
 #include <headroom/io/launchers/deepspeed/chat.hpp>
 #include <headroom/io/launchers/deepspeed/import_chat.hpp>
+#include <headroom/io/launchers/launch_start.hpp>
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/megatron/import_pai.hpp>
 #include <headroom/io/launchers/nemo/launch.hpp>

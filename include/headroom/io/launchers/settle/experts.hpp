@@ -6,6 +6,7 @@
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/launchers/called_model.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/model/inventory.hpp>
 
 namespace headroom::io::detail {

@@ -4,6 +4,7 @@
 
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/frameworks.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 
 namespace headroom::io::detail {
 

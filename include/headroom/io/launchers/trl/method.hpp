@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/called_model.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/trainer/adapters.hpp>
 #include <headroom/io/launchers/trl/defaults.hpp>
 #include <headroom/io/launchers/trl/generation.hpp>

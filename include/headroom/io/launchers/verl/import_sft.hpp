@@ -3,6 +3,7 @@
 // (volcengine/verl b178a3cd of 2026-01-29: verl/trainer/fsdp_sft_trainer.py, verl/trainer/config/sft_trainer.yaml, verl/utils/dataset/sft_dataset.py).
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/verl/actor.hpp>
