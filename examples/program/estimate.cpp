@@ -54,7 +54,7 @@ void write_files(const estimate_request& asked, const headroom::job& j, const he
 answered report_of(const estimate_request& asked, const std::string& file, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
-  const job j = job_named(file, io.in, asked.confined, asked.measured, io.until);
+  const auto [j, imported] = job_and_words(file, io.in, asked.confined, asked.measured, io.until);
   const auto r = replay(j, io.until);
   const auto time = calls::time_of(j);
   write_files(asked, j, r, time, io);
@@ -62,15 +62,17 @@ answered report_of(const estimate_request& asked, const std::string& file, const
   const auto advice = fit ? std::nullopt : calls::advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt, io.until);
   if (asked.json) {
     answered a{fit, calls::report_json(r, time, sure)};
+    if (!imported.assumed.empty()) a.document["assumed_defaults"] = imported.assumed;
+    if (!imported.ignored.empty()) a.document["ignored_keys"] = imported.ignored;
     if (!fit) a.document["advice"] = calls::advice_json(advice);
     return a;
   }
   if (asked.brief) {
-    io.out << io::to_brief(r, j, time.cost ? &*time.cost : nullptr, io.colour, sure);
+    io.out << io::to_brief(r, j, time.cost ? &*time.cost : nullptr, io.colour, sure, imported);
     if (!fit && advice && !advice->empty()) io.out << "would fit: " << io::changes_text(advice->front()) << " (" << io::gib_text(advice->front().outcome.device) << ")\n";
     return {fit, {}};
   }
-  io.out << io::to_text(r, j, io.colour, sure);
+  io.out << io::to_text(r, j, io.colour, sure, imported);
   io.out << '\n' << (time.cost ? io::to_text(*time.cost, io.colour, sure) : io::palette{io.colour}.bold("No step time") + ": " + time.refused + "\n");
   if (!fit) io.out << '\n' << advice_text(advice, io.colour);
   return {fit, {}};

@@ -61,10 +61,14 @@ void say_measured(nlohmann::json& job, const std::string& said, std::istream& in
   }
 }
 
-headroom::job job_named(const std::string& file, std::istream& in, bool confined, const std::string& measured, const headroom::deadline& until) {
+named_job job_and_words(const std::string& file, std::istream& in, bool confined, const std::string& measured, const headroom::deadline& until) {
   auto value = file == "-" ? parse_json(read_text(in, "standard input"), "standard input") : parse_json_file(file);
   say_measured(value, measured, in);
-  return calls::read_settled_job(value, confined ? file_base{folder_of(file)} : file_base::anywhere_from(folder_of(file)), until);
+  return {calls::read_settled_job(value, confined ? file_base{folder_of(file)} : file_base::anywhere_from(folder_of(file)), until), imported_words_of(value)};
+}
+
+headroom::job job_named(const std::string& file, std::istream& in, bool confined, const std::string& measured, const headroom::deadline& until) {
+  return job_and_words(file, in, confined, measured, until).job;
 }
 
 }  // namespace program

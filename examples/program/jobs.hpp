@@ -4,6 +4,7 @@
 
 #include <headroom/deadline.hpp>
 #include <headroom/diagnose/advise.hpp>
+#include <headroom/io/report/imported.hpp>
 #include <headroom/job.hpp>
 
 #include <nlohmann/json.hpp>
@@ -23,8 +24,16 @@ std::filesystem::path folder_of(const std::string& file);
 /// headroom::error where it says neither.
 void say_measured(nlohmann::json& job, const std::string& said, std::istream& in);
 
+/// A job, and what its import wrote beside it.
+struct named_job {
+  headroom::job job{};
+  headroom::io::imported_words imported{};
+};
+
 /// A job from its JSON file, or from `in` where the name is "-". Paths in it lead anywhere, as the user may read what they like; `confined`: to
 /// files below its folder. `measured`: see say_measured(); empty: none. Throws headroom::error for bad input.
+named_job job_and_words(const std::string& file, std::istream& in, bool confined = false, const std::string& measured = {}, const headroom::deadline& until = {});
+/// … the job alone.
 headroom::job job_named(const std::string& file, std::istream& in, bool confined = false, const std::string& measured = {}, const headroom::deadline& until = {});
 
 /// What calls::advice_for() found, for a person (diagnose.cpp).

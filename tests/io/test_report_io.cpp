@@ -104,6 +104,34 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   CHECK(r["assumptions"].size() == 2);
 }
 
+TEST_CASE("what an import left open stands above the numbers, each in its own sentence") {
+  auto r = sample();
+  r.assumptions.add(assumption::open_defaults);
+  const auto words = io::imported_words_of(io::json_value::parse(R"({"assumed_defaults": ["loss_type is \u001b[31mnot given", 7], "ignored_keys": "no list"})"));
+  CHECK(words.ignored.empty());
+  REQUIRE(words.assumed.size() == 1);
+  const auto text = io::to_text(r, sample_job, false, {}, words);
+  const auto at = text.find("\n         - loss_type is \\x1b[31mnot given\n");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.rfind("Assumed: the files that this job was imported from leave something open", at) != std::string::npos);
+  CHECK(at < text.find("parameters  "));
+  CHECK_FALSE(holds(io::to_text(sample(), sample_job, false, {}, words), "loss_type"));  // the job does not say that anything was left open
+  CHECK_FALSE(holds(text, "ignored"));
+
+  auto passed = sample();
+  passed.assumptions.add(assumption::keys_ignored);
+  CHECK(holds(io::to_text(passed, sample_job, false, {}, {.ignored = {"--exotic"}}), "\n         - --exotic\n"));
+
+  // Hostile lists: as many as fit a page, each cut.
+  io::json_value many{{"assumed_defaults", io::json_value::array()}};
+  for (int i = 0; i < 50; ++i) many["assumed_defaults"].push_back(std::string(10'000, 'x'));
+  const auto few = io::imported_words_of(many);
+  REQUIRE(few.assumed.size() == 21);
+  CHECK(few.assumed[19].size() == 500);
+  CHECK(few.assumed[20] == "… and 30 more");
+  CHECK(io::imported_words_of(io::json_value::array()).empty());
+}
+
 TEST_CASE("a phase that a rank does not have is a gap, not zero") {
   auto r = sample();
   auto& first = r.ranks[0];

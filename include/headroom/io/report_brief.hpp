@@ -53,9 +53,9 @@ std::string brief_ranks_text(const basic_report<Ranks>& r, const palette& ink) {
 
 /// The report in about ten lines. `time`: nothing where none is predicted.
 template <class Ranks>
-std::string to_brief(const basic_report<Ranks>& r, const job& j, const step_cost* time, bool colour = false, confidence sure = {}) {
+std::string to_brief(const basic_report<Ranks>& r, const job& j, const step_cost* time, bool colour = false, confidence sure = {}, const imported_words& imported = {}) {
   const palette ink{colour};
-  auto text = detail::heading_text(r, j, ink, sure) + detail::brief_ranks_text(r, ink);
+  auto text = detail::heading_text(r, j, ink, sure, imported) + detail::brief_ranks_text(r, ink);
   if (r.host.per_node > bytes{0})
     text += left("host memory of a node", 28) + "  " + gib_text(r.host.per_node) + (r.host.capacity > bytes{0} ? " of " + gib_text(r.host.capacity) : "") + "\n";
   if (r.nvme_per_node > bytes{0})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <headroom/bounds.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/imported.hpp>
 #include <headroom/io/report/measured_text.hpp>
 #include <headroom/io/report/phase_words.hpp>
 #include <headroom/io/report/rollout_text.hpp>
@@ -14,6 +15,7 @@
 #include <headroom/model/images.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace headroom::io {
 namespace detail {
@@ -177,9 +179,16 @@ std::string off_gpu_text(const basic_report<Ranks>& r, const palette& ink) {
   return text.empty() ? text : ink.bold("Off the GPU") + "\n" + text + "\n";
 }
 
+/// Below an assumption, what it is about.
+inline std::string listed_text(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& one : words) text += wrapped(one, "         - ");
+  return text;
+}
+
 /// What stands above all numbers: the job, the verdict, its range, and what was assumed where that decides.
 template <class Ranks>
-std::string heading_text(const basic_report<Ranks>& r, const job& j, const palette& ink, confidence sure) {
+std::string heading_text(const basic_report<Ranks>& r, const job& j, const palette& ink, confidence sure, const imported_words& imported = {}) {
   std::string text;
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
   text += ink.bold(label) + ", " + io::count_text(r.parameter_count.total.count()) + " parameters";
@@ -193,8 +202,12 @@ std::string heading_text(const basic_report<Ranks>& r, const job& j, const palet
   if (j.evaluation.given()) text += wrapped(evaluation_text(j), "");
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim(range_text(r, sure)) + "\n";
-  for (const auto& a : all_assumptions)
-    if (a.why == without_spread::decides && r.assumptions.has(a.id) && a.id != assumption::corrected_by_run) text += wrapped(a.sentence, "Assumed: ");
+  for (const auto& a : all_assumptions) {
+    if (a.why != without_spread::decides || !r.assumptions.has(a.id) || a.id == assumption::corrected_by_run) continue;
+    text += wrapped(a.sentence, "Assumed: ");
+    if (a.id == assumption::open_defaults) text += listed_text(imported.assumed);
+    if (a.id == assumption::keys_ignored) text += listed_text(imported.ignored);
+  }
   if (const auto corrected = measured_text(r); !corrected.empty()) text += wrapped(corrected, "");
   return text;
 }
@@ -202,11 +215,11 @@ std::string heading_text(const basic_report<Ranks>& r, const job& j, const palet
 }  // namespace detail
 
 /// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal. Ranges are those
-/// of a confidence.
+/// of a confidence. `imported`: what the job's import wrote beside it.
 template <class Ranks>
-std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = false, confidence sure = {}) {
+std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = false, confidence sure = {}, const imported_words& imported = {}) {
   const palette ink{colour};
-  auto text = detail::heading_text(r, j, ink, sure);
+  auto text = detail::heading_text(r, j, ink, sure, imported);
   text += "\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.staged(), ink);
   text += detail::off_gpu_text(r, ink);
