@@ -45,6 +45,34 @@ TEST_CASE("what a release decides is said above the numbers, or decided by the r
   CHECK(io::job_to_json(open)["assumed_defaults"] == 1);
 }
 
+TEST_CASE("FSDP's first process alone holds the weights on the host, of the releases that spare the others") {
+  const imported::text run{"a.sh", "accelerate launch --config_file f.yaml run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --torch_dtype float32 --per_device_train_batch_size 1 --block_size 2048"};
+  const auto with = [&](const std::string& more, const std::vector<std::string>& sets) {
+    return job_of({run, {"f.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_sharding_strategy: FULL_SHARD\n" + more}}, sets);
+  };
+  const auto loads = [&](const std::string& more, std::string release) { return with(more, {"environment.transformers=" + release}).sharding.loads_once; };
+  const std::string no = "  fsdp_cpu_ram_efficient_loading: false\n", yes = "  fsdp_cpu_ram_efficient_loading: true\n";
+  CHECK_FALSE(loads("", "4.44"));
+  CHECK(loads("", "4.45"));  // accelerate launch's default
+  CHECK(loads(yes, "4.57"));
+  CHECK_FALSE(loads(no, "4.57"));
+  CHECK(loads("", "5.5"));
+  CHECK_FALSE(loads("", "5.6"));
+  // 8.03 B parameters of 4 bytes: once, or by each of eight processes.
+  CHECK(estimate(with("", {"environment.transformers=4.57"})).host.per_node.count() == 4 * 8'030'261'248);
+  CHECK(estimate(with("", {"environment.transformers=5.6"})).host.per_node.count() == 8 * 4 * std::int64_t{8'030'261'248});
+  // Where nobody says a release, it is said above the numbers if the node's memory is judged.
+  CHECK_FALSE(with("", {}).sharding.loads_once);
+  CHECK(assumed(with("", {})) == 0);
+  CHECK(assumed(with("", {"hardware.host_memory_gib=512"})) == 1);
+  CHECK(assumed(with(no, {"hardware.host_memory_gib=512"})) == 0);
+  // Of the Trainer's own options, whose default is false.
+  const auto trainer = [&](const std::string& config) { return job_of({{"a.sh", clm + " --torch_dtype float32 --fsdp 'full_shard auto_wrap' --fsdp_config '" + config + "'"}}, {"environment.transformers=4.57"}).sharding.loads_once; };
+  CHECK(trainer(R"({"cpu_ram_efficient_loading": true})"));
+  CHECK_FALSE(trainer(R"({"cpu_ram_efficient_loading": false})"));
+  CHECK_FALSE(trainer(R"({"xla": false})"));
+}
+
 TEST_CASE("routed experts run one after the other before transformers 5, which is assumed of a model that has them") {
   const std::string routed = "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3-30B-A3B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 --block_size 2048";
   const imported::text run{"a.sh", routed};

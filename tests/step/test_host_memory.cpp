@@ -79,6 +79,26 @@ TEST_CASE("ZeRO 1 and 2: micro-batches' gradients are added up in whole tensors"
   CHECK(part < vocab * h);
 }
 
+// transformers modeling_utils.py _move_missing_keys_from_meta_to_device: with FSDP_CPU_RAM_EFFICIENT_LOADING the others' weights are empty. Two nodes of four.
+TEST_CASE("FSDP: each rank holds the weights at load, or the first of its node alone") {
+  for (const auto kind : {sharding_kind::fsdp1, sharding_kind::fsdp2}) {
+    auto j = llama(frameworks::hf_trainer, {.kind = kind, .stage = 3}, place::on_gpu, place::on_gpu);
+    j.hardware.nodes = 2, j.hardware.gpus_per_node = 4;
+    j.precision = precisions::bf16_autocast;
+    CHECK(estimate(j).host.per_node.count() == 4 * 4 * all);
+    CHECK(estimate(j).host.at == phase::load);
+    j.sharding.loads_once = true;
+    CHECK(estimate(j).host.per_node.count() == 4 * all);
+    j.hardware.host_memory = bytes{4 * all};
+    CHECK(estimate(j).fits());
+    j.hardware.host_memory = bytes{4 * all - 1};
+    CHECK_FALSE(estimate(j).fits());
+  }
+  auto j = llama(frameworks::deepspeed, zero(3), place::on_gpu, place::on_gpu);
+  j.sharding.loads_once = true;
+  CHECK_THROWS_WITH_AS(estimate(j), "headroom: sharding.loads_once is FSDP's, whose first rank hands the weights on; sharding.kind must be fsdp1 or fsdp2; sharding.stage (found 3)", error);
+}
+
 // Of LoRA's matrices alone: per layer seven of each kind, rank 8; the base keeps nothing there.
 TEST_CASE("ZeRO 2: adapters' gradients are added up, too") {
   auto j = llama(frameworks::deepspeed, zero(2), place::on_cpu, place::on_gpu);

@@ -55,6 +55,7 @@ struct sharding {
   std::int64_t stage{};                        ///< ZeRO stage 0 to 3 (FSDP: 3 full shard, 2 shard gradients and optimizer)
   choice reshard_after_forward{};
   bool no_sync{};                              ///< micro-batches accumulate unsharded gradients (FSDP's no_sync)
+  bool loads_once{};                           ///< FSDP: the first rank of each node alone holds the weights on the host while they are loaded, and hands them on
   bool towers_in_root{};                       ///< FSDP2: a tower's layers are no units of their own, but gathered with what lies outside the layers
   choice overlap_comm{};
   choice contiguous_gradients{};

@@ -93,6 +93,7 @@ constexpr objection check_offered(const job& j, const auto& no) {
 constexpr objection check_layout(const job& j, const auto& no) {
   const auto& p = j.parallel;
   if (const auto why = check_offered(j, no)) return why;
+  if (j.sharding.loads_once && !j.sharding.gathers_units()) return no("headroom: sharding.loads_once is FSDP's, whose first rank hands the weights on; sharding.kind must be fsdp1 or fsdp2; sharding.stage", j.sharding.stage);
   if (!within(j.hardware.nodes, 1)) return no("headroom: hardware.nodes must be a whole number from 1 to 2^40", j.hardware.nodes);
   if (!within(j.hardware.gpus_per_node, 1)) return no("headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40", j.hardware.gpus_per_node);
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i)

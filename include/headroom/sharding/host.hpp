@@ -163,6 +163,7 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
       const auto here = j.hardware.gpus_per_node, sharing = j.hardware.gpus() / j.parallel.replicate;
       h.load = ceil_div(h.load * (sharing < here ? here / sharing : 1), here);
     }
+    if (j.sharding.loads_once) h.load = ceil_div(h.load, j.hardware.gpus_per_node);  // each rank's part of its node's one copy
     // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
     // files of at most 5 GB).
     if (j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)) h.load = min(h.load, bytes{5'000'000'000});

@@ -61,6 +61,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"sharding.reshard_after_forward", "units are released between forward and backward; left out: as the framework does"},
     {"sharding.backward_prefetch", "FSDP1: a layer's backward gathers the layer before; left out: as torch does"},
     {"sharding.no_sync", "gradients are summed unsharded over micro-batches"},
+    {"sharding.loads_once", "FSDP: the first rank of each node alone holds the weights in host memory while they are loaded (accelerate's cpu_ram_efficient_loading under transformers 4.45 to 5.5)"},
     {"sharding.towers_in_root", "FSDP2: a tower's layers are no units of their own, and are gathered with what lies outside the layers"},
     {"sharding.overlap_comm", "DeepSpeed's"},
     {"sharding.contiguous_gradients", "DeepSpeed's"},

@@ -169,6 +169,7 @@ class draft {
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
 
+  std::optional<said> loads_once;  ///< FSDP's weights are loaded by the first process of a node, where the release does so
   std::vector<default_of_release> releases;
   std::vector<std::string> assumed{};  ///< of them, the older ones that stand
 

@@ -15,7 +15,7 @@ inline constexpr auto accelerate_read = std::to_array<std::string_view>({
     "distributed_type", "mixed_precision", "fp16", "num_processes", "num_machines", "dynamo_backend", "dynamo_config.dynamo_backend",
     "fsdp_config.fsdp_version", "fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_reshard_after_forward", "fsdp_config.fsdp_offload_params",
     "fsdp_config.fsdp_auto_wrap_policy", "fsdp_config.fsdp_transformer_layer_cls_to_wrap", "fsdp_config.fsdp_activation_checkpointing",
-    "fsdp_config.fsdp_backward_prefetch", "fsdp_config.fsdp_backward_prefetch_policy", "fsdp_config.fsdp_forward_prefetch",
+    "fsdp_config.fsdp_backward_prefetch", "fsdp_config.fsdp_backward_prefetch_policy", "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_cpu_ram_efficient_loading",
     "deepspeed_config.deepspeed_config_file", "deepspeed_config.zero_stage", "deepspeed_config.offload_optimizer_device",
     "deepspeed_config.offload_param_device", "deepspeed_config.gradient_accumulation_steps",
 });
@@ -31,7 +31,7 @@ inline constexpr auto accelerate_passed = std::to_array<passed_key>({
     {"tpu_cluster", "*"}, {"command_file", "*"}, {"commands", "*"}, {"command", "*"},
     // FSDP1's flat parameters and its original ones are the same storage (torch _flat_param.py); units are layers, so that their least size says nothing.
     {"fsdp_config.fsdp_use_orig_params", "*"}, {"fsdp_config.fsdp_min_num_params", "*"}, {"fsdp_config.fsdp_state_dict_type", "*"},
-    {"fsdp_config.fsdp_cpu_ram_efficient_loading", "*"}, {"fsdp_config.fsdp_sync_module_states", "*"}, {"fsdp_config.fsdp_limit_all_gathers", "true"}, {"fsdp_config.fsdp_ignored_modules", ""},
+    {"fsdp_config.fsdp_sync_module_states", "*"}, {"fsdp_config.fsdp_limit_all_gathers", "true"}, {"fsdp_config.fsdp_ignored_modules", ""},
     {"fsdp_config.fsdp_transformer_cls_names_to_wrap", "*"},  // commands/launch.py sets it, and nothing reads it: units are the classes that the model names (_no_split_modules)
     {"deepspeed_config.gradient_clipping", "*"}, {"deepspeed_config.zero3_init_flag", "*"}, {"deepspeed_config.zero3_save_16bit_model", "*"},
     {"deepspeed_config.offload_optimizer_nvme_path", "*"}, {"deepspeed_config.offload_param_nvme_path", "*"}, {"deepspeed_config.deepspeed_hostfile", "*"},

@@ -13,6 +13,7 @@
 #include <headroom/io/launchers/settle/joined_names.hpp>
 #include <headroom/io/launchers/settle/lengths.hpp>
 #include <headroom/io/launchers/settle/liger.hpp>
+#include <headroom/io/launchers/settle/loading.hpp>
 #include <headroom/io/launchers/settle/releases.hpp>
 #include <headroom/io/launchers/settle/text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
@@ -214,6 +215,7 @@ inline void ask_for_the_rest(const draft& d) {
 
 inline job draft::settled() {
   detail::settle_npu_kernels(*this);
+  detail::settle_loading(*this);
   detail::settle_releases(*this);
   detail::settle_liger(*this);
   detail::ask_for_files(*this);

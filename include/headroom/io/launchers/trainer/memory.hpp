@@ -249,7 +249,9 @@ class trainer_memory {
         said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {
         if (truth(value, path)) offloaded(name);
-      } else if (name != "transformer_layer_cls_to_wrap" && name != "cpu_ram_efficient_loading" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
+      } else if (name == "cpu_ram_efficient_loading") {
+        if (truth(value, path) && p_->name != "axolotl") d_->loads_once = draft::said{name, v_->place("fsdp_config")};
+      } else if (name != "transformer_layer_cls_to_wrap" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
                  !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
                  !(name == "backward_prefetch" && (value == "no_prefetch" || value == "NO_PREFETCH" || value == "backward_post" || value == "BACKWARD_POST")) && !(name == "min_num_params" && value == 0)) {
         d_->unmodelled_key(path, value, v_->place("fsdp_config"));
