@@ -96,8 +96,14 @@ class allocated_chunk {
     for (std::size_t i = 0; i < encoder_.size(); ++i) x = forward(encoder_[i], held[i], x);
     memory_->free(x);
   }
-  void receive() { flow_ = memory_->make(input_, row::activations); }  // or the embedding's
-  void send() { memory_->free(flow_); }                                // then deallocated
+  void receive() {  // or the embedding's
+    if (first_ > 0) ahead_.wait();
+    flow_ = memory_->make(input_, row::activations);
+  }
+  void send() {  // then deallocated
+    ahead_.wait();
+    memory_->free(flow_);
+  }
   void forward(const detail::layer_unit& u) {
     auto& h = unit(u);
     if (u.run.recomputes) h.input = flow_;
@@ -125,8 +131,14 @@ class allocated_chunk {
     for (auto i = encoder_.size(); i-- > 0;) g = blocks_.backward(encoder_[i], held_->encoder[i], g, sink_);
     memory_->free(g);
   }
-  void receive_gradient() { flow_ = memory_->make(input_, row::temporaries); }
-  void send_gradient() { memory_->free(flow_); }
+  void receive_gradient() {
+    ahead_.wait();
+    flow_ = memory_->make(input_, row::temporaries);
+  }
+  void send_gradient() {
+    if (first_ > 0) ahead_.wait();
+    memory_->free(flow_);
+  }
   void backward_head() {
     const auto& p = head_.front();
     flow_ = blocks_.backward(p, held_->head, memory_->make(p.size(p.output()), row::activations), sink_);

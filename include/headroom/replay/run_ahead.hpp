@@ -26,15 +26,16 @@ struct layers_ahead {
 
 /// By how many layers the host is ahead. It works on the layer behind the GPU's at least, and is as far ahead at most as CUDA takes calls. At a step's end
 /// it reads the loss (trainer.py training_step, train_step_logs): a step begins even, and while it starts a layer the host gains what of the layer the GPU has
-/// not run by then. Where stages send each other messages that it reads, it waits for the GPU at each. Of a step with more micro-batches than are
-/// replayed these are its last, before which it has gained all that it can.
+/// not run by then. Stages tell each other the shapes of what they send, which the host writes and reads: it is even after each message. Of a step of
+/// one process with more micro-batches than are replayed these are its last, before which it has gained all that it can.
+/// Source: parallel/pipeline_parallel/p2p.py _send_meta (a copy from pageable memory waits for the stream), _recv_meta.
 inline layers_ahead layers_ahead_of(const settled_job& s, const inventory& list, std::int64_t micros) {
   if (!s.source->framework.modules.nanotron() || s.layer.sequence_split == 1) return {};
-  if (s.source->parallel.pipeline > 1 || check_rates(*s.on, objecting{})) return {1, 1};
+  if (check_rates(*s.on, objecting{})) return {1, 1};
   const auto c = cost_scene_of(s, rates_of(*s.on));
   const auto layer = passes_of(c, list).dense;
   const auto forward = layer.forward.device(), backward = layer.backward.device();
-  const bool gains = layer.forward.host + layer.backward.host < forward + backward;
+  const bool gains = layer.forward.host + layer.backward.host < forward + backward && s.source->parallel.pipeline == 1;
   constexpr auto most = queued_calls / forward_calls;
   return {most, queued_calls / backward_calls, 1 - layer.forward.host / forward, 1 - layer.backward.host / backward, gains && s.source->batch.accumulation > micros ? static_cast<double>(most) : 1};
 }
@@ -50,7 +51,13 @@ class run_ahead {
   /// A step begins.
   void begin() {
     ahead_ = by_.begins;
-    for (; ahead_ == 1 && !events_.empty(); events_.pop_front()) memory_->wait(events_.front());
+    if (ahead_ == 1) wait();
+  }
+
+  /// The host waits for all that it has started: a message of its pipeline, a step's end.
+  void wait() {
+    ahead_ = by_.begins;
+    for (; !events_.empty(); events_.pop_front()) memory_->wait(events_.front());
   }
 
   /// The host is through with a layer.
