@@ -157,9 +157,9 @@ TEST_CASE("model_name is model_name_or_path, shortened") {
 TEST_CASE("scripts that are known and not modelled say what they are") {
   const auto why = [](const std::string& script, const std::string& rest = " --model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 8 --dataset_name x") { return refusal_of({{"run.sh", "python " + script + rest + "\n"}}); };
   CHECK(holds(why("examples/scripts/xpo.py"), "where two models generate for each prompt and both completions' graphs wait for one backward, which is not modelled by this version"));
-  CHECK(holds(why("examples/scripts/openenv/wordle.py"), "GRPO over several turns with an environment"));
+  CHECK(holds(why("examples/scripts/openenv/browsergym.py"), "GRPO over several turns with an environment"));
   CHECK(holds(why("examples/scripts/sft_gemma3.py", ""), "a script whose hyper-parameters stand in its own code, where nothing here reads them"));
-  CHECK(holds(why("examples/scripts/rloo.py", ""), "a script whose hyper-parameters stand in its own code"));
+  CHECK(holds(why("examples/scripts/sft_tiny_aya_tool_calling.py", ""), "a script whose hyper-parameters stand in its own code"));
 }
 
 }  // namespace test_trl_programs

@@ -19,15 +19,16 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
     {"opd_training.py", "distillation on what the model generates"},
     // huggingface/trl f2cd57710 examples/scripts: each in a file of its name.
-    {"examples/scripts/rloo.py|examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
+    {"examples/scripts/sft_gemma3.py|examples/scripts/sft_tiny_aya_tool_calling.py", "a script whose hyper-parameters stand in its own code", ", where nothing here reads them: give them as arguments of the same trainer's (trl sft, trl rloo), or as a job"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
     {"xpo.py", "TRL's XPO, where two models generate for each prompt and both completions' graphs wait for one backward", ", which is not modelled by this version; online DPO and Nash-MD are"},
     {"bco.py", "TRL's BCO, whose good and bad answers each have a reference"},
     {"sdft.py|sdpo.py|ssd.py", "distillation of a model from itself (TRL's SDFT, SDPO and SSD)"},
     {"gold.py|gold_vlm.py|distillation.py", "distillation on what the student generates (TRL's GOLD and DistillationTrainer)"},
-    {"openenv/browsergym.py|openenv/browsergym_llm.py|openenv/carla.py|openenv/carla_vlm.py|openenv/carla_vlm_gemma.py|openenv/catch.py|openenv/echo.py|openenv/multi_env.py|openenv/opencode.py|openenv/sudoku.py|openenv/wordle.py|"
-     "openreward/seta.py|harbor/data_agent.py|grpo_agent.py|grpo_2048.py|async_grpo.py", "GRPO over several turns with an environment, whose lengths stand in the script's own code"},
+    // environment_factory without use_vllm.
+    {"openenv/carla.py|openenv/echo.py|openenv/multi_env.py", "GRPO over several turns with an environment, where the trained module generates each turn behind all that was said before"},
+    {"openenv/browsergym.py|openenv/carla_vlm.py|openenv/carla_vlm_gemma.py|openenv/opencode.py|harbor/data_agent.py|grpo_agent.py|grpo_2048.py|async_grpo.py", "GRPO over several turns with an environment, whose lengths stand in the script's own code"},
     {"grpo_continuous_batching.py", "GRPO that generates by transformers' continuous batching"},
     {"mpo_vlm.py|dpo_vlm.py|grpo_vlm.py|gspo_vlm.py|rloo_vlm.py|online_dpo_vlm.py|ppo_tldr.py|sft_diffusion_gemma.py", "a trainer of TRL's that is read by name alone"},
     {"internvl_chat_dpo.py|internvl_chat_mpo.py|run_mpo.py", "preference training (a second model, or pairs of answers)"},

@@ -82,7 +82,7 @@ class started_program {
     if (i >= c.words.size()) return;
     if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::accelerate) != d_->unread.end()) import_accelerate(*d_, document{*d_->accelerate});
     const bool script = !c.words[i].text.starts_with("--");
-    const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
+    auto words = std::span{c.words}.subspan(script ? i + 1 : i);
     const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
     if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
     if (p != nullptr && p->name != "ms-swift" && p->takes == file_kind::trainer && one_process && script) d_->alone = draft::said{in_quotes(c.words[i].shown()), at(c.words[i].line)};  // training_args.py, _setup_devices
@@ -94,7 +94,11 @@ class started_program {
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
            listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
     if (p->name == "transformers" && otherwise_ == nullptr && script) says_little(c.words[i]);
+    std::vector<shell_word> own;
+    const auto* holds = script && p->name.starts_with("trl-") ? trl_own_script_of(c.words[i].text, words) : nullptr;
+    if (holds != nullptr) words = own = trl_own_arguments(*d_, *holds, c.words[i], words, source_);
     arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
+    if (holds != nullptr) ask_trl_release(*d_, c.words[i], source_);
   }
   /// A script that nobody knows, and that the Trainer's arguments alone say something of: above all other notes.
   void says_little(const shell_word& script) {

@@ -12,6 +12,7 @@
 #include <headroom/io/launchers/swift/keys.hpp>
 #include <headroom/io/launchers/swift/rollout.hpp>
 #include <headroom/io/launchers/trl/keys.hpp>
+#include <headroom/io/launchers/trl/own_scripts.hpp>
 
 namespace headroom::io::detail {
 
@@ -212,6 +213,7 @@ inline std::string likely_program(const std::vector<shell_command>& commands) {
 /// The program that a script is, by its path and arguments; null where it does not train, or nobody knows.
 inline const training_program* program_of(std::string_view script, std::span<const shell_word> words) {
   if (never_trains(script)) return nullptr;
+  if (const auto* own = trl_own_script_of(script, words)) return program_named(own->program);
   const auto says_enough = [](std::string_view end) { return end != "src/train.py" && (end.find('/') != std::string_view::npos || (end.find('.') != std::string_view::npos && !end.ends_with(".py"))); };  // a path that no other project has, a module of a package
   const bool configured = !words.empty() && (words[0].text.ends_with(".yaml") || words[0].text.ends_with(".yml"));  // TrlParser and H4ArgumentParser take it without --config, too
   const auto marked = [&](const training_program& p) { return p.marks.empty() || has_argument(words, p.marks) || (p.name.starts_with("trl-") && (configured || has_argument(words, "config"))) || (p.name == "llama-factory" && configured); };
