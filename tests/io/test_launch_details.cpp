@@ -28,7 +28,7 @@ job optioned(const std::string& options, const std::string& more = {}) {
 }
 const std::string verl =
     "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm "
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 ";
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False ";
 job by_verl(const std::string& more) { return job_of({{"run.sh", verl + more + "\n"}}); }
 std::string verl_refuses(const std::string& more) { return refusal_of({{"run.sh", verl + more + "\n"}}); }
 
@@ -104,7 +104,7 @@ TEST_CASE("verl: shards, targets and sizes that its overrides may say") {
   CHECK(by_verl("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes=2500").rollout.sync_bucket_mib == 2500);
   // All GPUs' completions, where nothing is said of one's: 16 over 8. 256 × 8 of an update in micro-batches of 2 on 8 GPUs.
   const auto of_all = job_of({{"run.sh", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
-                                         "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size=16 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8\n"}});
+                                         "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size=16 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True\n"}});
   CHECK(of_all.batch.micro == 2);
   CHECK(of_all.batch.accumulation == 128);
   CHECK(by_verl("actor_rollout_ref.actor.ppo_mini_batch_size=4").batch.accumulation == 1);

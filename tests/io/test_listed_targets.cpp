@@ -69,7 +69,7 @@ TEST_CASE("verl hands its list on, and a job's own list stands") {
   const auto verl = [](const std::string& names) {
     return imported::text{"run.sh", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=64 data.max_prompt_length=512 data.max_response_length=512 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct "
                           "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=8 actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4 "
-                          "actor_rollout_ref.rollout.load_format=safetensors trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.model.lora_rank=32 actor_rollout_ref.model.target_modules=" + names + "\n"};
+                          "actor_rollout_ref.rollout.load_format=safetensors actor_rollout_ref.model.use_remove_padding=True trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.model.lora_rank=32 actor_rollout_ref.model.target_modules=" + names + "\n"};
   };
   CHECK(job_of({verl("all-linear")}).adapter.targets == all_linear);
   CHECK(holds(refusal_of({verl("[all-linear]")}), listed));

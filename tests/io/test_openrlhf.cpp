@@ -82,11 +82,24 @@ TEST_CASE("fine-tuning") {
   CHECK_FALSE(detail::replays_steps(j));  // its loss is walked, not replayed
   CHECK(trained("train_rm --model.model_name_or_path meta-llama/Meta-Llama-3-8B").batch.sequence == 512);
   // The same under its names of before 0.10.2; without flash_attn attention is written out there.
-  const std::string old = "train_sft --max_len 2048 --train_batch_size 256 --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --learning_rate 5e-6 --bf16";
+  const std::string old = "train_sft --max_len 2048 --train_batch_size 256 --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --learning_rate 5e-6 --bf16 --dataset_split train";
   const auto alike = [&](const job& o) { return o.batch == j.batch && o.sharding == j.sharding && o.attention == j.attention && o.recompute == j.recompute && o.objective == j.objective && estimate(o).peak() == estimate(j).peak(); };
   CHECK(alike(trained(old + " --flash_attn")));
   CHECK(trained(old).attention == attention::eager);
   CHECK(alike(trained(without(old, " --bf16") + " --param_dtype bf16")));
+}
+
+// sft_trainer.py: GPTLMLoss up to 0.6.4, SFTLoss of log-probabilities since 0.7.0; models/utils.py log_probs_from_logits.
+TEST_CASE("a command that does not say how old OpenRLHF is") {
+  const std::string old = "train_sft --max_len 2048 --train_batch_size 256 --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --learning_rate 5e-6 --bf16 --flash_attn";
+  const auto of = [](const char* release) { return std::vector<std::string>{"hardware.gpus_per_node=8", std::string{"environment.openrlhf="} + release}; };
+  CHECK(holds(refused(old), "OpenRLHF makes its losses in another way before 0.7 (2025-04)"));
+  CHECK(holds(refused(old), "--set environment.openrlhf=VERSION"));
+  CHECK(holds(refused(old, of("0.5.5")), "OpenRLHF is modelled as of its release 0.7"));
+  CHECK(holds(refused(old, of("0.6")), "OpenRLHF is modelled as of its release 0.7"));
+  CHECK(estimate(trained(old, of("0.8"))).peak() == estimate(trained(sft)).peak());
+  CHECK(trained(old + " --dataset_split train") == trained(old, of("0.8")));  // 0.7 brought it
+  CHECK(trained("train_rm --pretrain meta-llama/Meta-Llama-3-8B --flash_attn --bf16").objective.kind == objective_kind::reward);  // whose loss is of scores
 }
 
 TEST_CASE("pairs") {

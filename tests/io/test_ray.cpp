@@ -17,7 +17,7 @@ std::string verl(int nodes) {
   return "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=256 data.max_prompt_length=512 data.max_response_length=256 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct "
          "actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=4 "
          "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8 actor_rollout_ref.rollout.tensor_model_parallel_size=1 actor_rollout_ref.rollout.gpu_memory_utilization=0.4 "
-         "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=4 trainer.n_gpus_per_node=8 trainer.nnodes=" + std::to_string(nodes);
+         "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=4 algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True trainer.n_gpus_per_node=8 trainer.nnodes=" + std::to_string(nodes);
 }
 
 /// ray-project/kuberay apis/ray/v1: a head and a group of workers, with these lines in the job, the cluster and the head.

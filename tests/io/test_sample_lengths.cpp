@@ -69,7 +69,7 @@ TEST_CASE("where a program pads to the longest sample, an imported job says that
   CHECK(unknown({"run.yaml", tune + "false\n"}));
   CHECK(alike({"run.yaml", tune + "true\n"}));
   CHECK(unknown({"lora.yaml", lit}));
-  CHECK(unknown({"run.sh", "deepspeed --module openrlhf.cli.train_sft --pretrain meta-llama/Meta-Llama-3-8B --max_len 2048 --micro_train_batch_size 2 --train_batch_size 16 --bf16 --zero_stage 2"}));
+  CHECK(unknown({"run.sh", "deepspeed --module openrlhf.cli.train_sft --pretrain meta-llama/Meta-Llama-3-8B --max_len 2048 --micro_train_batch_size 2 --train_batch_size 16 --bf16 --zero_stage 2 --dataset_split train"}));
   CHECK(alike({"run.sh", "python run_clm.py --do_train --block_size 512 " + one}));
   CHECK(alike({"run.sh", "python fastchat/train/train.py --model_max_length 512 " + one}));
   // What overrides a file, in its order: a packed file under a command that pads.

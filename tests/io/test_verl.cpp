@@ -16,7 +16,8 @@ namespace {
 imported::text script() { return launch_file("verl-grpo", "qwen2-7b_grpo_2_h800_fsdp_vllm.sh"); }
 const std::string least =
     "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm "
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 ";
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True "
+    "actor_rollout_ref.rollout.enforce_eager=False ";  // what releases differ in, where a command is silent
 job said(const std::string& more = {}) { return job_of({{"run.sh", least + more + "\n"}}); }
 std::string refused(const std::string& more) { return refusal_of({{"run.sh", least + more + "\n"}}); }
 
@@ -92,6 +93,34 @@ TEST_CASE("what its overrides say") {
   CHECK(said("actor_rollout_ref.rollout.log_prob_micro_batch_size=64 actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4").rollout.batch == 4);
   CHECK(said("trainer.nnodes=2").hardware.gpus() == 16);
   CHECK(said("+actor_rollout_ref.actor.kl_loss_type=mse trainer.logger='[\"console\",\"wandb\"]' critic.optim.lr=1e-5 data.train_files=$FILES") == plain);
+}
+
+// ppo_trainer.yaml and main_ppo.py of v0.3.0.post1, v0.4.0, v0.6.1 and v0.7.0.
+TEST_CASE("a command that does not say how old verl is, where releases differ") {
+  const std::string bare = least.substr(0, least.find("algorithm.use_kl_in_reward"));
+  const auto with = [&](const std::string& more, const std::vector<std::string>& set) { return job_of({{"run.sh", bare + more + "\n"}}, set); };
+  const auto why = [&](const std::string& more, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", bare + more + "\n"}}, set); };
+  const std::string packs = "actor_rollout_ref.model.use_remove_padding=True ", eager = "actor_rollout_ref.rollout.enforce_eager=False ";
+  const std::string asks = "verl keeps a reference and makes entropies in every loss before 0.4 (2025-06)", padded = "use_remove_padding is not given, and is false in verl before 0.7 (2026-01), and true since";
+  CHECK(holds(why(packs), asks));
+  CHECK(holds(why(packs + "algorithm.kl_ctrl.kl_coef=0.001 actor_rollout_ref.actor.use_kl_loss=True"), asks));  // which all of them have
+  CHECK(holds(why(packs), "--set environment.verl=VERSION"));
+  CHECK(holds(why(packs, {"environment.verl=0.3"}), "verl's trainer of online methods is modelled as of its release 0.4"));
+  CHECK(with(packs + eager, {"environment.verl=0.4"}) == said());
+  // A key that 0.4 brought is of that age; with a + before it, it is one that the configuration does not have.
+  CHECK(with(packs + eager + "trainer.val_before_train=False", {}) == said());
+  CHECK(holds(why(packs + eager + "+trainer.val_before_train=False"), asks));
+  // Samples are padded up to 0.6 where nobody says otherwise.
+  CHECK(holds(why("algorithm.use_kl_in_reward=False"), padded));
+  CHECK(holds(why("algorithm.use_kl_in_reward=False", {"environment.verl=0.6"}), "padded samples"));
+  CHECK(with(eager, {"environment.verl=0.7"}) == said());
+  CHECK(with("actor_rollout_ref.actor.calculate_entropy=False", {}).rollout == said().rollout);  // 0.7 brought it
+  // vLLM has no graphs up to 0.5 where nobody says otherwise.
+  CHECK(with(packs, {"environment.verl=0.5"}).rollout.graphs == choice::no);
+  CHECK(with(packs, {"environment.verl=0.6"}).rollout == said().rollout);
+  const auto open = with(packs + "algorithm.use_kl_in_reward=False", {});
+  CHECK(open.rollout == said().rollout);
+  CHECK(open.assumed_defaults == said().assumed_defaults + 1);
 }
 
 TEST_CASE("PPO with a critic, by verl's own script") {
@@ -252,7 +281,7 @@ TEST_CASE("a configuration of one's own goes over verl's, and the command over i
                                           "actor_rollout_ref:\n  model:\n    custom_chat_template: \"${nothing}\"\n  rollout:\n    name: sglang\n    n: 4\n    multi_turn:\n      enable: True\n      max_assistant_turns: 5\n"};
   const std::string command =
       "python3 -m verl.trainer.main_ppo --config-path=\"$CONFIG_PATH\" --config-name='tools' algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 "
-      "actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 ";
+      "actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True ";
   const auto j = job_of({{"run.sh", command + "\n"}, mine});
   CHECK(j.rollout == rollout{.engine = engine_kind::sglang, .placement = rollout_place::colocated, .share = memory_share::of(0.5), .tensor = 2, .sleep = 2, .prompt = 256, .completion = 768, .generations = 8});
   CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 64});
@@ -390,7 +419,7 @@ TEST_CASE("one step off the policy") {
 
   const std::string apart = "python3 -m verl.experimental.one_step_off_policy.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
                             "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 actor_rollout_ref.actor.strategy=fsdp2 "
-                            "rollout.nnodes=1 rollout.n_gpus_per_node=2 critic.strategy=fsdp2 ";
+                            "rollout.nnodes=1 rollout.n_gpus_per_node=2 critic.strategy=fsdp2 actor_rollout_ref.model.use_remove_padding=True ";
   const std::string off = "actor_rollout_ref.hybrid_engine=False ";
   const auto of = [&](const std::string& more) { return job_of({{"run.sh", apart + off + more + "\n"}}); };
   const auto why = [&](const std::string& more) { return refusal_of({{"run.sh", apart + more + "\n"}}); };

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // OpenRLHF's trainers over DeepSpeed, by the arguments of their commands: openrlhf.cli.train_{sft,rm,dpo,ppo_ray} (OpenRLHF/OpenRLHF 3c3be623 of
-// 2026-08-13: openrlhf/cli/*.py, openrlhf/utils/deepspeed/*.py, openrlhf/models/*.py, openrlhf/trainer/ray/*.py; the loss since 0.6.2, e8757b48
-// of 2025-03-17, and the names of its arguments before 0.10.2, too).
+// 2026-08-13: openrlhf/cli/*.py, openrlhf/utils/deepspeed/*.py, openrlhf/models/*.py, openrlhf/trainer/ray/*.py; the losses
+// since 0.7: log-probabilities e8757b48 of 2025-03-17, SFTLoss 9673a87c of 2025-04-12; and the names of its arguments before 0.10.2, too).
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
@@ -197,7 +197,7 @@ class openrlhf_arguments {
 };
 
 /// Arguments under the names that they have today. Those of before 0.10.2 say less of their age: flash_attn ended with 0.8.9, bf16 with 0.9.1.
-inline document openrlhf_document(draft& d, std::span<const argument> all, const std::string& source, bool online) {
+inline document openrlhf_document(draft& d, std::span<const argument> all, const std::string& source, bool online, bool scores) {
   const auto given = [&](std::string_view name) { return std::any_of(all.begin(), all.end(), [&](const argument& a) { return a.name == name; }); };
   document from{.source = source, .root = json_value::object(), .lines = {}};
   const auto put = [&](const std::string& key, json_value value, int line) {
@@ -222,9 +222,9 @@ inline document openrlhf_document(draft& d, std::span<const argument> all, const
   const bool early = given("flash_attn") || (given("bf16") && !given("attn_implementation"));
   if (early && !given("flash_attn")) put("ds.attn_implementation", "eager", all[0].line);
   if (early && !given("packing_samples") && !given("flash_attn")) d.notes.push_back(source + ": without flash_attn, of OpenRLHF before 0.8.10, attention is written out (--set attention=flash where it is newer)");
-  const std::string what = "OpenRLHF is of 0.6.2 (2025-03) or later, whose loss is walked";
-  d.notes.push_back(source + ": " + what);
-  d.assumed.push_back(what);
+  if (!scores && std::none_of(all.begin(), all.end(), [](const argument& a) { return among_words(openrlhf_since_07, a.name); }))
+    d.releases.push_back({"openrlhf", 7, source, "OpenRLHF makes its losses in another way before 0.7 (2025-04) than since, and no argument here says which", true, nullptr, nullptr,
+                          [](draft&, const std::string& place) { fail("headroom: " + place + ": OpenRLHF is modelled as of its release 0.7 (2025-04) by this version"); }});
   return from;
 }
 
@@ -233,7 +233,7 @@ inline document openrlhf_document(draft& d, std::span<const argument> all, const
 /// Adds what a command of OpenRLHF's says.
 /// Errors: job_error for arguments that are neither read nor harmless, and for models on GPUs of their own.
 inline void import_openrlhf(draft& d, std::span<const shell_word> words, const std::string& source, detail::openrlhf_trainer what) {
-  const auto from = detail::openrlhf_document(d, arguments_of(words), source, what == detail::openrlhf_trainer::online);
+  const auto from = detail::openrlhf_document(d, arguments_of(words), source, what == detail::openrlhf_trainer::online, what == detail::openrlhf_trainer::reward);
   with_places(from, [&] { detail::openrlhf_arguments{d, from, what}.import(); });
 }
 

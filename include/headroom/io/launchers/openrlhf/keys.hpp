@@ -105,4 +105,11 @@ inline constexpr auto openrlhf_old_names = std::to_array<openrlhf_name>({
 });
 // clang-format on
 
+/// Arguments that releases up to 0.6.4 (2025-04-02) do not have (openrlhf/cli/train_ppo_ray.py, train_sft.py, train_dpo.py, v0.1.0 to v0.9.10).
+inline constexpr std::string_view openrlhf_since_07 =
+    "agent_func_path|async_queue_size|async_train|attn_implementation|best_metric_key|dataloader_num_workers|dataset_split|deepcompile|ds_tensor_parallel_size|dual_clip|dynamic_filtering|"
+    "dynamic_filtering_reward_range|ema_beta|enable_vllm_is_correction|entropy_loss_coef|eps_clip_low_high|eval_dataset|eval_n_samples_per_prompt|eval_temperature|freeze_visual_encoder|image_key|kl_horizon|"
+    "max_images_per_prompt|max_new_tokens|min_lr_ratio|optim|overlong_buffer_len|overlong_penalty_factor|param_dtype|partial_rollout|policy_loss_type|rollout_max_tokens_per_gpu|stop_properly_penalty_coef|"
+    "train_max_tokens_per_gpu|use_dynamic_batch|use_icepop|vllm_generate_batch_size|vllm_is_correction_type|vllm_is_truncated_threshold";
+
 }  // namespace headroom::io::detail

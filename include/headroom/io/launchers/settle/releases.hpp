@@ -77,7 +77,7 @@ inline void settle_releases(draft& d) {
   }
   const auto all = d.job.find("environment");
   if (all == d.job.end() || !all->is_object()) return;
-  for (const auto* program : {"trl", "transformers", "ms-swift", "verl"}) all->erase(program);
+  for (const auto* program : {"trl", "transformers", "ms-swift", "verl", "openrlhf"}) all->erase(program);
   if (all->empty()) d.job.erase("environment");
 }
 

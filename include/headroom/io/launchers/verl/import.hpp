@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/verl/actor.hpp>
+#include <headroom/io/launchers/verl/ages.hpp>
 #include <headroom/io/launchers/verl/apart.hpp>
 #include <headroom/io/launchers/verl/critic.hpp>
 #include <headroom/io/launchers/verl/document.hpp>
@@ -25,7 +26,8 @@ namespace detail {
 
 class verl_overrides {
  public:
-  verl_overrides(draft& d, const document& from, bool detached) : d_(&d), v_(from, std::int64_t{1} << 31), detached_(detached) {}
+  /// `oldest`: the release that a command's keys are of, at least.
+  verl_overrides(draft& d, const document& from, bool detached, std::int32_t oldest) : d_(&d), v_(from, std::int64_t{1} << 31), detached_(detached), oldest_(oldest) {}
 
   void import() {
     divides_ = v_.one_of("actor_rollout_ref.actor.strategy", v_.all().contains("--megatron") ? "megatron" : "fsdp", {"fsdp", "fsdp2", "megatron"}) == "megatron";
@@ -46,6 +48,7 @@ class verl_overrides {
     } else {
       read_verl_actor(*d_, v_);
     }
+    date_verl(*d_, v_, oldest_, divides_);
     rollout();
     batch();
     method();
@@ -228,6 +231,7 @@ class verl_overrides {
   draft* d_;
   named_values v_;
   bool divides_{}, detached_{};
+  std::int32_t oldest_{};
   std::int64_t cut_{1};
   std::deque<std::string> names_;
 };
@@ -238,7 +242,8 @@ class verl_overrides {
 inline void import_verl(draft& d, std::span<const shell_word> words, const std::string& source, bool detached = false) {
   d.verl_read = true;
   const auto from = detail::verl_document(words, source, d.verl, detached);
-  with_places(from, [&] { detail::verl_overrides{d, from, detached}.import(); });
+  const auto oldest = detached ? 5 : detail::verl_release_with(words);  // the detached trainer came with 0.5 (2025-07)
+  with_places(from, [&] { detail::verl_overrides{d, from, detached, oldest}.import(); });
 }
 
 /// Configurations that a command goes over say too little without it.
