@@ -48,7 +48,7 @@ inline constexpr beside readers[] = {
     {"nanotron", R"({"parallelism": {"dp": 1, "pp": 1, "tp": 2}, "model": {"model_config": {"is_llama_config": true, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_hidden_layers": 14, "vocab_size": 49152}},
                      "optimizer": {"zero_stage": 0, "accumulate_grad_in_fp32": true, "optimizer_factory": {"name": "adamW", "torch_adam_is_fused": true}}, "tokens": {"sequence_length": 1024, "micro_batch_size": 1, "batch_accumulation_per_replica": 4}})"},
     {"transformers", trainer},
-    {"llama-factory", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "finetuning_type": "lora", "cutoff_len": 2048})"},
+    {"llama-factory", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "finetuning_type": "lora", "cutoff_len": 2048})"},
     {"medicalgpt", trainer},
     {"open-instruct", trainer},
     {"trl-sft", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},

@@ -134,6 +134,29 @@ TEST_CASE("a script that nobody knows is named above all other notes") {
   for (const auto& note : notes("run_clm.py")) CHECK_FALSE(holds(note, "is no program that is known here"));
 }
 
+// SachinKonan/LLaMA-Factory-AutoReviewer sbatch/qwen2_5_7b_finetune.sbatch with its two configurations; hiyouga/LLaMA-Factory 109162dc model/model_utils/checkpointing.py.
+TEST_CASE("LLaMA-Factory's checkpoints beside FSDP2, and those that the Trainer asks it for again") {
+  const auto of = [](const std::string& more, const std::string& version = "2", const std::vector<std::string>& set = {}) {
+    return job_of({{"run.sbatch", "#SBATCH --gres=gpu:4\naccelerate launch --config_file fsdp2_4gpu.yaml src/train.py full_sft.yaml\n"},
+                   {"fsdp2_4gpu.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_reshard_after_forward: " + std::string{version == "2" ? "true" : "FULL_SHARD"} + "\n  fsdp_version: " + version +
+                                           "\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 4\n"},
+                   {"full_sft.yaml", "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nflash_attn: fa2\nstage: sft\nfinetuning_type: full\ndataset: x\ntemplate: qwen\ncutoff_len: 24480\nper_device_train_batch_size: 1\nbf16: true\n" + more}},
+                  set).recompute;
+  };
+  const recompute apart{.mode = recompute_mode::full, .reentrant = choice::no}, nested{.mode = recompute_mode::full, .reentrant = choice::yes};
+  CHECK(of("") == apart);
+  CHECK(of("use_reentrant_gc: true\n") == apart);
+  CHECK(of("", "1") == nested);
+  CHECK(of("use_reentrant_gc: false\n", "1") == apart);
+  CHECK(of("gradient_checkpointing: true\n") == nested);
+  CHECK(of("gradient_checkpointing: true\nuse_reentrant_gc: false\n", "1") == nested);
+  CHECK(of("gradient_checkpointing: true\ngradient_checkpointing_kwargs: {\"use_reentrant\": false}\n", "1") == apart);
+  CHECK(of("gradient_checkpointing_kwargs: {\"use_reentrant\": false}\n", "1") == nested);  // of which nobody makes anything
+  CHECK(of("disable_gradient_checkpointing: true\n").mode == recompute_mode::none);
+  CHECK(of("disable_gradient_checkpointing: true\ngradient_checkpointing: true\n").mode == recompute_mode::full);
+  CHECK(of("", "2", {"recompute={\"mode\": \"full\", \"reentrant\": true}"}) == nested);
+}
+
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,
 // initialize_vision_tokenizer: with tune_mm_mlp_adapter and mm_use_im_start_end the embedding trains beside the projector.
 TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embedding that trains with new tokens") {

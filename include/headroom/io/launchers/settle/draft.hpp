@@ -18,6 +18,7 @@
 #include <headroom/io/launchers/settle/text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan/stages.hpp>
+#include <headroom/io/launchers/trainer/reentry.hpp>
 
 namespace headroom::io {
 
@@ -50,6 +51,7 @@ inline void settle_sharding(draft& d) {
 /// How layers are checkpointed where the sharding decides it.
 inline void settle_reentry(draft& d) {
   const auto* r = d.find({"recompute"});
+  if (d.reenters && d.reenters->word == "LLaMA-Factory") return settle_factory_reentry(d);
   if (!d.reenters || r == nullptr || *r != "full") return;
   const auto* s = d.find({"sharding"});
   const bool alone = s != nullptr && *s == "ddp" && !d.framework_is("deepspeed");

@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/settle/liger.hpp>
 #include <headroom/io/launchers/swift/arguments.hpp>
+#include <headroom/io/launchers/trainer/reentry.hpp>
 #include <headroom/io/launchers/trl/defaults.hpp>
 #include <headroom/io/launchers/trl/reentry.hpp>
 
@@ -77,13 +78,14 @@ class trainer_memory {
     // swift/trainers/mixin.py, _fix_gradient_checkpointing
     if (swift_ && on) d_->reenters = draft::said{"ms-swift", v_->source()};
     if (on && checkpointed_by_fsdp() && (asked != nullptr || !factory_) && !moves_instead()) ends_with_both(d_->accelerate->place("fsdp_config"), "fsdp_activation_checkpointing");
-    if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
+    const bool again = factory_ && asked != nullptr && on;  // by the Trainer, over LLaMA-Factory's own
+    if (factory_) on = !off || again;
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
     if (asked == nullptr && !p_->method.empty() && p_->method != "simpo") return by_release();
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
       fail("headroom: " + v_->source() + ": gradient_checkpointing is not given, and TRL's default differs by release: say true or false");
     json_value r = "full";
-    if (const auto reentrant = re_entrant()) r = {{"mode", "full"}, {"reentrant", *reentrant}};
+    if (const auto reentrant = factory_ ? factory_reentry(*d_, *v_, again, off) : re_entrant()) r = {{"mode", "full"}, {"reentrant", *reentrant}};
     if (on)
       d_->replace("recompute", r, place);
     else if (!checkpointed_by_fsdp() && (asked != nullptr || factory_ || !d_->has({"recompute"})))
@@ -123,21 +125,8 @@ class trainer_memory {
   /// Accelerate's FSDP may checkpoint by itself (accelerate/accelerator.py, prepare_model).
   [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }
   std::optional<bool> re_entrant() {
-    if (factory_) return v_->on("use_reentrant_gc", true);
     if (p_->method == "online-dpo" || p_->method == "nash-md") return v_->take("gradient_checkpointing_kwargs"), true;  // trl/examples/scripts/online_dpo.py and nash_md.py set it
-    if (const auto* v = v_->take("use_reentrant"); v != nullptr) return truth(*v, "use_reentrant");
-    const auto* said = v_->take("gradient_checkpointing_kwargs");
-    if (said == nullptr) return std::nullopt;
-    auto words = *said;
-    if (words.is_string()) {
-      auto text = words.get<std::string>();
-      for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"'", "\""}, {"False", "false"}, {"True", "true"}})
-        for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-      words = parse_json(text, "gradient_checkpointing_kwargs");
-    }
-    if (!words.is_object()) wrong_value("gradient_checkpointing_kwargs", "an object", *said);
-    const auto it = words.find("use_reentrant");
-    return it == words.end() ? std::nullopt : std::optional{truth(*it, "gradient_checkpointing_kwargs.use_reentrant")};
+    return asked_reentry(*v_);
   }
   void attention() {
     const auto* own = v_->take("flash_attn");  // a word, or a switch that is the script's own
