@@ -120,6 +120,38 @@ TEST_CASE("Pythia") {
   CHECK(estimate(middle).parameter_count.total.count() == 1'414'647'808);
 }
 
+// Llama's own shapes out of GPT-NeoX's rule, two thirds of intermediate_size for both halves: 11,008, 13,824 and 28,672 (meta-llama's config.json), and so
+// 6,738,415,616 parameters of LLaMA 7B. configs/llama2 leave the MLP's biases on, which Llama has not: 2 x 11,008 + 4,096 numbers a layer more.
+TEST_CASE("Llama's configurations") {
+  const std::vector<std::string> set{"hardware.gpu=a100-sxm-40gb", "hardware.gpus_per_node=8", "model.vocab=32000"};
+  const auto of = [&](const std::string& name) { return job_of({launch_file("gpt-neox-llama", name), launch_file("gpt-neox-llama", "train_config.yml")}, set); };
+  const auto first = of("7B.yml");
+  CHECK(first.model.ffn == 11'008);
+  CHECK(first.model.norm == norm_kind::rmsnorm);
+  CHECK_FALSE(first.model.mlp_bias);
+  CHECK_FALSE(first.model.attention_bias);
+  CHECK(first.batch == batch{.micro = 4, .sequence = 2048, .accumulation = 1});
+  CHECK(first.precision.parameters == formats::fp16);
+  CHECK(first.recompute.mode == recompute_mode::full);
+  CHECK(first.framework.checkpointing.copies_input);
+  CHECK(first.sharding.stage == 1);
+  CHECK(first.sharding.reduce_bucket_size == 500'000'000);
+  CHECK(first.framework.norm.style == norm_style::cast_after_weight);
+  CHECK(first.parallel.tensor == 1);
+  CHECK(estimate(first).parameter_count.total.count() == 6'738'415'616);
+  const auto second = of("llama2-13B.yml");
+  CHECK(second.parallel.tensor == 2);
+  CHECK(second.model.ffn == 13'824);
+  CHECK(estimate(second).parameter_count.total.count() == 13'015'864'320 + 40 * (2 * 13'824 + 5'120));
+  const auto large = of("llama2-70B.yml");
+  CHECK(large.model.ffn == 28'672);
+  CHECK(large.model.kv_heads == 8);
+  CHECK(large.attention == attention::flash);
+  CHECK(estimate(large).parameter_count.total.count() == 68'976'648'192 + 80 * (2 * 28'672 + 8'192));
+  // 4 x 8,192 features asked for, as nothing else is said: 11,008 and not CodeLlama's 22,016.
+  CHECK(of("codellama_34B.yml").model.ffn == 11'008);
+}
+
 TEST_CASE("layers of a pipeline's stages") {
   CHECK(io::detail::gpt_neox_stages(44, 4) == std::vector<std::int64_t>{11, 12, 12, 9});
   CHECK(io::detail::gpt_neox_stages(10, 4) == std::vector<std::int64_t>{2, 3, 3, 2});
@@ -141,6 +173,13 @@ TEST_CASE("what is asked for, and what contradicts itself") {
   CHECK(holds(sentence({{"train_micro_batch_size_per_gpu", nullptr}}), "train_micro_batch_size_per_gpu is required"));
   CHECK(holds(sentence({{"precision", "bfloat16"}}), "contradict each other"));
   CHECK(holds(sentence({{"intermediate_size", 1001}}), "must be a multiple of twice mlp_multiple_of"));
+  // configs/mistral/7B.yml: 9,557 are rounded up to 9,558, of which 4,779 are the gate, and the second matrix takes 4,778.
+  CHECK(holds(sentence({{"intermediate_size", 14336}, {"activation", "swiglu"}}), "9557, are rounded up to 9558 features of which 4779 are the gate, and the second matrix takes 4778: GPT-NeoX ends here"));
+  CHECK(holds(sentence({{"num_kv_heads", 3}}), "num_kv_heads must divide num_attention_heads, 8"));
+  CHECK(holds(sentence({{"use_bias_in_mlp", false}}), "GPT-NeoX adds it in front of GELU"));
+  CHECK(holds(sentence({{"use_bias_in_mlp", false}, {"activation", "swiglu"}, {"gpt_j_residual", true}}), "use_bias_in_mlp = false is not modelled by this version (beside gpt_j_residual)"));
+  CHECK(holds(sentence({{"activation", "swiglu"}, {"use_flashattn_swiglu", true}}), "use_flashattn_swiglu = true is not modelled"));
+  CHECK(sentence({{"use_flashattn_swiglu", true}}).empty());
   CHECK(holds(sentence({{"zero_optimization", {{"stage", 1}, {"reduce_buckt_size", 5}}}}), "zero_optimization.reduce_buckt_size is not known here"));
   CHECK(holds(sentence({{"attention_config", {{{"flash", "global"}, 2}}}}), "of several kinds"));
   CHECK(holds(sentence({{"pipe_parallel_size", 6}}), "so few layers leave a stage without any"));
@@ -184,6 +223,12 @@ TEST_CASE("a job file says what its options change, and reads back") {
   const auto options = io::job_to_json(j)["framework"]["options"];
   CHECK(options == json_value{{"partition_activations", true}, {"bias_gelu_fusion", true}, {"scaled_upper_triang_masked_softmax_fusion", true}});
   CHECK(io::read_job(io::job_to_json(j)) == j);
+  root["norm"] = "rmsnorm";
+  root["rmsnorm_fusion"] = true;
+  const auto fused = of_root(root);
+  CHECK(fused.framework.norm.style == norm_style::fused);
+  CHECK(io::job_to_json(fused)["framework"]["options"]["rmsnorm_fusion"] == true);
+  CHECK(io::read_job(io::job_to_json(fused)) == fused);
   const auto bare = io::job_to_json(of_root(small()))["framework"];
   CHECK(bare["name"] == "gpt-neox");
   CHECK_FALSE(bare.contains("options"));

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // GPT-NeoX's decoder layer, and its last norm, head and loss: one program each. Sizes are those of one rank.
-// Sources: EleutherAI/gpt-neox megatron/model/{transformer,gpt2_model,positional_embeddings,fused_softmax,fused_bias_dropout}.py,
+// Sources: EleutherAI/gpt-neox megatron/model/{transformer,norms,activations,gpt2_model,positional_embeddings,fused_softmax,fused_bias_dropout}.py,
 // megatron/mpu/{layers,mappings,cross_entropy}.py at ea7aefd8; flash-attention csrc/flash_attn/flash_api.cpp mha_bwd.
 #pragma once
 
@@ -18,31 +18,56 @@ constexpr tensor linear(program& p, const scene& s, tensor x, std::int64_t outpu
   return y;
 }
 
-/// y + bias, which is a tensor of its own, and dropout: bias_dropout_add without its residual.
-constexpr tensor biased(program& p, const scene& s, tensor y, tensor_set holds = 0) {
-  const auto sum = p.make(p.elements(y), p.width(y));
-  p.step(y.bit(), sum.bit(), {.holds = holds, .passes_gradient = true});
-  return ops::drop(p, sum, s.drops.hidden);
+/// LayerNorm in one kernel; RMSNorm as Python writes it, weights and all in fp32, or (rmsnorm_fusion) in apex's kernel.
+constexpr tensor norm(program& p, const scene& s, tensor x) {
+  return s.model->norm == norm_kind::rmsnorm ? ops::rms_norm(p, s, x, s.model->hidden, true) : megatron::norm(p, s, x, s.tokens);
 }
 
+/// y + bias, which is a tensor of its own.
+constexpr tensor plus_bias(program& p, tensor y, tensor_set holds = 0) {
+  const auto sum = p.make(p.elements(y), p.width(y));
+  p.step(y.bit(), sum.bit(), {.holds = holds, .passes_gradient = true});
+  return sum;
+}
+
+/// The bias, where there is one, and dropout: bias_dropout_add without its residual.
+constexpr tensor biased(program& p, const scene& s, tensor y, bool bias = true) { return ops::drop(p, bias ? plus_bias(p, y) : y, s.drops.hidden); }
+
 /// apply_rotary_pos_emb_torch, of queries or of keys, whose storage is `mixed`: a turned copy, two products and their sum of the features that turn,
-/// joined with those that do not. Cosine and sine come from the host, for each layer anew. In backward each slice's gradient is as large as all features.
+/// joined with those that do not (where all turn the sum is the result, and nothing is joined). Cosine and sine come from the host, for each layer anew.
+/// In backward each slice's gradient is as large as all features.
 constexpr tensor turned(program& p, const scene& s, tensor x, tensor factors) {
   const auto& m = *s.model;
   const auto all = p.elements(x), turning = all / m.head_width() * m.rotary_width();
+  const std::int64_t products = turning == all ? 2 : 3;
   const auto y = p.make(all, s.width);
-  p.step(x | factors, y.bit(), {.saves = factors.bit(), .forward_temporary = 3 * p.rounded(turning, s.width), .backward_temporary = p.rounded(all, s.width) + 2 * p.rounded(turning, s.width)});
+  p.step(x | factors, y.bit(), {.saves = factors.bit(), .forward_temporary = products * p.rounded(turning, s.width), .backward_temporary = p.rounded(all, s.width) + (products - 1) * p.rounded(turning, s.width)});
   return y;
 }
 
-/// ParallelSelfAttention.forward. q, k and v are views of one projection's result, which v keeps.
+/// Queries, keys and values of one projection's result: views of it, or (gqa_project) copies, of which keys and values are repeated for each query head
+/// where the kernel takes no groups; a local names the result until all are made.
+constexpr megatron::heads projected(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto width = m.query_width(), few = m.kv_width(), all = checked::add(width, 2 * few);
+  const auto mixed = linear(p, s, x, divided(s, all), checked::mul(m.hidden, all));
+  const auto part = [&](std::int64_t of) { return few == width ? p.view(mixed, divided(s, of)) : p.make(divided(s, of), s.width); };
+  megatron::heads h{part(width), part(few), part(few)};
+  p.step(mixed.bit(), (h.q | h.k) | h.v);
+  if (few == width || s.kernel == attention::flash) return h;
+  for (auto* one : {&h.k, &h.v}) {
+    const auto repeated = p.make(divided(s, width), s.width);
+    p.step(one->bit(), repeated.bit(), {.holds = mixed.bit()});
+    *one = repeated;
+  }
+  return h;
+}
+
+/// ParallelSelfAttention.forward.
 constexpr tensor attend(program& p, const scene& s, tensor x) {
   const auto& m = *s.model;
   const auto width = m.query_width();
-  const auto mixed = linear(p, s, x, divided(s, 3 * width), checked::mul(m.hidden, 3 * width));
-  auto q = p.view(mixed, divided(s, width)), k = p.view(mixed, divided(s, width));
-  const auto v = p.view(mixed, divided(s, width));
-  p.step(mixed.bit(), (q | k) | v);
+  auto [q, k, v] = projected(p, s, x);
   if (m.position == position_kind::rope) {
     const auto factors = p.make(checked::mul(2, checked::mul(s.sequence, m.rotary_width())), s.width);
     p.step(0, factors.bit());
@@ -52,7 +77,8 @@ constexpr tensor attend(program& p, const scene& s, tensor x) {
   if (s.kernel == attention::flash) {
     const auto out = p.make(divided(s, width), s.width), lse = p.make(divided(s, m.heads), 4);
     const auto rounded_heads = checked::mul(divided(s, m.heads), checked::round_up(m.head_width(), 32));
-    p.step((q | k) | v, out | lse, {.saves = ((q | k) | v) | (out | lse), .backward_temporary = p.rounded(rounded_heads, 4) + p.rounded(divided(s, m.heads), 4)});
+    const auto expanded = m.kv() == m.heads ? bytes{0} : 2 * p.rounded(divided(s, width), s.width);  // dk and dv of each query head
+    p.step((q | k) | v, out | lse, {.saves = ((q | k) | v) | (out | lse), .backward_temporary = p.rounded(rounded_heads, 4) + p.rounded(divided(s, m.heads), 4) + expanded});
     return linear(p, s, out, checked::mul(s.tokens, m.hidden), checked::mul(width, m.hidden));
   }
   // The product is written beside an empty tensor as large; a local names the scores until attention() has returned.
@@ -69,32 +95,56 @@ constexpr tensor attend(program& p, const scene& s, tensor x) {
   return linear(p, s, out, checked::mul(s.tokens, m.hidden), checked::mul(width, m.hidden));
 }
 
+/// Gated_Activation.forward: both halves with their biases, the function of one, and its product with the other. Swish is scripted, x times the sigmoid of
+/// x times a number: x and the sigmoid are saved. Locals name all but the sigmoid.
+constexpr tensor gated(program& p, const scene& s, tensor up) {
+  const auto part = divided(s, s.model->ffn);
+  auto x = p.view(up, part), gate = p.view(up, part);
+  p.step(up.bit(), x | gate);
+  if (s.model->mlp_bias) x = plus_bias(p, x), gate = plus_bias(p, gate);
+  const auto named = (x | gate) | up;
+  const auto activated = p.make(part, s.width), product = p.make(part, s.width);
+  if (s.model->activation == activation_kind::silu) {
+    const auto sigmoid = p.make(part, s.width);
+    p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit(), .holds = named, .forward_temporary = p.rounded(part, s.width)});
+    p.step(gate | sigmoid, activated.bit(), {.saves = gate | sigmoid, .holds = named});
+  } else {
+    p.step(gate.bit(), activated.bit(), {.saves = gate.bit(), .holds = named});
+  }
+  p.step(activated | x, product.bit(), {.saves = activated | x, .holds = named});
+  return product;
+}
+
 /// ParallelMLP.forward. GELU with the bias is one kernel that saves its input, or the sum is a tensor of its own; a local names the first result.
 constexpr tensor feed_forward(program& p, const scene& s, tensor x) {
   const auto& m = *s.model;
-  const auto up = linear(p, s, x, divided(s, m.ffn), checked::mul(m.hidden, m.ffn));
-  auto from = up;
-  if (s.habits->mlp.adds_bias_apart) {
-    from = p.make(p.elements(up), s.width);
-    p.step(up.bit(), from.bit(), {.passes_gradient = true});
-  }
+  const auto last = [&](tensor activated) { return linear(p, s, activated, checked::mul(s.tokens, m.hidden), checked::mul(m.ffn, m.hidden)); };
+  const std::int64_t outputs = m.mlp == mlp_kind::gated ? 2 * m.ffn : m.ffn;
+  const auto up = linear(p, s, x, divided(s, outputs), checked::mul(m.hidden, outputs));
+  if (m.mlp == mlp_kind::gated) return last(gated(p, s, up));
+  const auto from = s.habits->mlp.adds_bias_apart ? plus_bias(p, up) : up;
   const auto activated = p.make(p.elements(up), s.width);
   p.step(from.bit(), activated.bit(), {.saves = from.bit(), .holds = up.bit()});
-  return linear(p, s, activated, checked::mul(s.tokens, m.hidden), checked::mul(m.ffn, m.hidden));
+  return last(activated);
 }
 
-/// ParallelTransformerLayer.forward, both halves one behind the other or (gpt_j_residual) beside each other, each with a norm of its own.
+/// ParallelTransformerLayer.forward, both halves one behind the other or (gpt_j_residual) beside each other, each with a norm of its own. Its argument is a
+/// local until it returns. What the MLP gives without a bias is not dropped.
 constexpr program layer(const scene& s) {
   program p(s.granule);
-  const auto x = p.input(checked::mul(s.tokens, s.model->hidden), s.residual_width, true);
-  const auto first = megatron::norm(p, s, x, s.tokens);
-  if (!s.model->parallel_block) {
-    const auto middle = ops::add(p, x, biased(p, s, attend(p, s, first)));
-    const auto y = feed_forward(p, s, megatron::norm(p, s, middle, s.tokens));
-    p.set_output(ops::add(p, middle, biased(p, s, y)));
+  const auto& m = *s.model;
+  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, true);
+  const auto first = norm(p, s, x);
+  if (!m.parallel_block) {
+    const auto middle = ops::add(p, x, biased(p, s, attend(p, s, first), m.output_bias));
+    const auto y = feed_forward(p, s, norm(p, s, middle));
+    const auto last = m.mlp_bias ? biased(p, s, y) : y;
+    const auto out = p.make(p.elements(x), p.width(x));
+    p.step(middle | last, out.bit(), {.holds = x.bit(), .passes_gradient = true});
+    p.set_output(out);
     return p;
   }
-  const auto second = megatron::norm(p, s, x, s.tokens);
+  const auto second = norm(p, s, x);
   const auto mixed = biased(p, s, attend(p, s, first));
   const auto y = feed_forward(p, s, second);
   const auto both = ops::add(p, mixed, biased(p, s, y));
@@ -111,7 +161,7 @@ constexpr program head_and_loss(const scene& s) {
   program p(s.granule);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, true);
   const auto turned = s.samples > 1 ? ops::pointwise(p, x) : x;
-  const auto last = megatron::norm(p, s, turned, s.tokens);
+  const auto last = norm(p, s, turned);
   const auto logits = p.make(divided(s, s.vocabulary), s.width, row::logits);
   p.step(last.bit(), logits.bit(), {.saves = last.bit(), .weight_gradient = p.rounded(checked::mul(s.vocabulary, m.hidden) / s.tensor, s.weight_width)});
   p.hold_through_backward(logits);

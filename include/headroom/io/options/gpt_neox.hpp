@@ -18,6 +18,7 @@ inline void apply_gpt_neox_options(job& j, const json_value& options, const opti
   if (on("partition_activations")) f.checkpointing.copies_input = true;
   if (on("scaled_upper_triang_masked_softmax_fusion")) f.attention.fills_masked_scores = false;
   if (on("bias_gelu_fusion")) f.mlp.adds_bias_apart = false;
+  if (on("rmsnorm_fusion")) f.norm.style = norm_style::fused;
   k.finish();
 }
 
@@ -28,6 +29,7 @@ inline json_value gpt_neox_to_json(const profile& p) {
   plain.checkpointing.copies_input = own.checkpointing.copies_input;
   plain.attention.fills_masked_scores = own.attention.fills_masked_scores;
   plain.mlp.adds_bias_apart = own.mlp.adds_bias_apart;
+  plain.norm.style = own.norm.style;
   auto out = framework_to_json(plain);
   const auto say = [&](const char* key, bool changed) {
     if (!changed) return;
@@ -37,6 +39,7 @@ inline json_value gpt_neox_to_json(const profile& p) {
   say("partition_activations", p.checkpointing.copies_input != own.checkpointing.copies_input);
   say("scaled_upper_triang_masked_softmax_fusion", p.attention.fills_masked_scores != own.attention.fills_masked_scores);
   say("bias_gelu_fusion", p.mlp.adds_bias_apart != own.mlp.adds_bias_apart);
+  say("rmsnorm_fusion", p.norm.style != own.norm.style);
   return out;
 }
 

@@ -52,20 +52,37 @@ class gpt_neox_config {
     if (hidden % heads != 0) fail("headroom: " + k_.place("hidden_size") + ": hidden_size must be a multiple of num_attention_heads, " + std::to_string(heads));
     const auto position = k_.word("pos_emb", "learned");
     if (position != "rotary" && position != "learned" && position != "none") unmodelled("pos_emb", "read are rotary, learned and none");
-    json_value m = {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"kv_heads", heads}, {"head_dim", hidden / heads}, {"ffn", ffn(hidden)}, {"mlp", "plain"}, {"activation", "gelu"}, {"norm", "layernorm"},
-                    {"norm_bias", true}, {"attention_bias", true}, {"output_bias", true}, {"mlp_bias", true}, {"position", position == "rotary" ? "rope" : position}, {"tied", !k_.on("no_weight_tying")},
-                    {"parallel_block", k_.on("gpt_j_residual")}, {"vocab_multiple", k_.number("make_vocab_size_divisible_by", 128)}};
+    if (const auto name = k_.word("activation", "gelu"); name != "gelu" && !gated()) unmodelled("activation", "read are gelu, swiglu and geglu");
+    if (!rms() && k_.word("norm", "layernorm") != "layernorm") unmodelled("norm", "read are layernorm and rmsnorm");
+    const auto groups = k_.number("num_kv_heads", heads);
+    if (heads % groups != 0) fail("headroom: " + k_.place("num_kv_heads") + ": num_kv_heads must divide num_attention_heads, " + std::to_string(heads));
+    const bool attention_bias = k_.on("use_bias_in_attn_linear", true), mlp_bias = k_.on("use_bias_in_mlp", true);
+    json_value m = {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"kv_heads", groups}, {"head_dim", hidden / heads}, {"ffn", ffn(hidden)}, {"mlp", gated() ? "gated" : "plain"},
+                    {"activation", k_.word("activation") == "swiglu" ? "silu" : "gelu"}, {"norm", rms() ? "rmsnorm" : "layernorm"}, {"norm_bias", !rms()}, {"attention_bias", attention_bias}, {"output_bias", attention_bias}, {"mlp_bias", mlp_bias},
+                    {"position", position == "rotary" ? "rope" : position}, {"tied", !k_.on("no_weight_tying")}, {"parallel_block", k_.on("gpt_j_residual")}, {"vocab_multiple", k_.number("make_vocab_size_divisible_by", 128)}};
+    if (!mlp_bias && !gated()) unmodelled("use_bias_in_mlp", "GPT-NeoX adds it in front of GELU, and ends without it");
+    if ((!mlp_bias || !attention_bias) && k_.on("gpt_j_residual")) unmodelled(mlp_bias ? "use_bias_in_attn_linear" : "use_bias_in_mlp", "beside gpt_j_residual");
     const auto share = k_.share("rotary_pct", 1.0);
     if (position == "rotary" && share < 1.0) m["rotary_fraction"] = std::round(share * 100.0) / 100.0;
     if (const auto n = k_.number("max_position_embeddings", 0, 0); n > 0) m["max_positions"] = n;
     vocabulary(m);
     for (const auto& [key, value] : m.items()) d_->say({"model", key}, value, k_.place(key == "layers" ? "num_layers" : key == "vocab" ? "tokenizer_type" : "hidden_size"));
   }
-  /// ParallelMLP: rounded up to twice a multiple behind the first matrix, to once in front of the second, which has to be the same.
+  [[nodiscard]] bool rms() const { return k_.word("norm", "layernorm") == "rmsnorm"; }
+  [[nodiscard]] bool gated() const { return k_.word("activation") == "swiglu" || k_.word("activation") == "geglu"; }
+  /// ParallelMLP: rounded up to twice a multiple behind the first matrix, to once in front of the second, which has to be the same. Gated, the first makes
+  /// two thirds as many features as are asked for, of which half is the gate.
   [[nodiscard]] std::int64_t ffn(std::int64_t hidden) const {
     auto width = k_.number("intermediate_size", checked::mul(4, hidden));
     if (const auto* v = k_.find("expansion_factor")) width = static_cast<std::int64_t>(number_at(*v, "expansion_factor", 0.0, 1e6) * static_cast<double>(hidden));
     const auto multiple = k_.number("mlp_multiple_of", 1);
+    if (gated()) {
+      const auto both = checked::mul(2, width) / 3;
+      const auto one = checked::round_up(both, checked::mul(2, multiple)) / 2;
+      if (one != checked::round_up(both / 2, multiple)) fail("headroom: " + k_.place("activation") + ": two thirds of the MLP's width, " + std::to_string(both) + ", are rounded up to " + std::to_string(2 * one) + " features of which " + std::to_string(one) + " are the gate, and the second matrix takes " + std::to_string(checked::round_up(both / 2, multiple)) + ": GPT-NeoX ends here; another intermediate_size or mlp_multiple_of fits");
+      if (k_.find("intermediate_size") == nullptr) d_->notes.push_back(k_.place("activation") + ": without intermediate_size the gate and what it scales have " + std::to_string(one) + " features each, a third of 4 x hidden_size");
+      return one;
+    }
     if (width % checked::mul(2, multiple) != 0) fail("headroom: " + k_.place("mlp_multiple_of") + ": the MLP's width, " + std::to_string(width) + ", must be a multiple of twice mlp_multiple_of, or its two matrices do not fit together");
     return width;
   }
@@ -171,7 +188,10 @@ class gpt_neox_config {
     const auto tokens = needed("seq_length"), rows = checked::mul(needed("train_micro_batch_size_per_gpu"), needed("num_attention_heads")) / std::max<std::int64_t>(1, k_.number("model_parallel_size", 1, 0));
     if (k_.on("scaled_upper_triang_masked_softmax_fusion") && !flash && tokens > 16 && tokens <= 2048 && tokens % 4 == 0 && rows % 4 == 0)
       d_->say({"framework", "options", "scaled_upper_triang_masked_softmax_fusion"}, true, k_.place("scaled_upper_triang_masked_softmax_fusion"));
-    if (k_.on("bias_gelu_fusion")) d_->say({"framework", "options", "bias_gelu_fusion"}, true, k_.place("bias_gelu_fusion"));
+    if (k_.on("bias_gelu_fusion") && !gated()) d_->say({"framework", "options", "bias_gelu_fusion"}, true, k_.place("bias_gelu_fusion"));
+    if (rms() && !k_.on("rmsnorm_fusion")) d_->notes.push_back(k_.place("norm") + ": RMSNorm is taken to be that since 2025-05-09, which keeps fp32 copies; before, GPT-NeoX computed it in 16 bits and kept less");
+    if (k_.on("rmsnorm_fusion") && rms()) d_->say({"framework", "options", "rmsnorm_fusion"}, true, k_.place("rmsnorm_fusion"));
+    if (k_.on("use_flashattn_swiglu") && k_.word("activation") == "swiglu") unmodelled("use_flashattn_swiglu", "GPT-NeoX's own SwiGLU is");
   }
 
   draft* d_;

@@ -15,15 +15,16 @@ inline constexpr auto gpt_neox_read = std::to_array<std::string_view>({
     "max_position_embeddings", "pos_emb", "no_weight_tying", "attention_config", "make_vocab_size_divisible_by", "scaled_upper_triang_masked_softmax_fusion", "bias_gelu_fusion", "rotary_pct", "gpt_j_residual",
     "tokenizer_type", "vocab_file", "attention_dropout", "hidden_dropout", "checkpoint_activations", "partition_activations", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
     "optimizer", "fp16", "bf16", "zero_optimization", "data_types", "num_nodes", "num_gpus", "global_num_gpus", "include", "hostfile",
+    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp",
 });
 
 // clang-format off
-/// Norms of gradients and parameters make numbers. What is evaluated goes forward alone, with the same micro-batch. apex's norm saves what torch's does.
-/// Synchronising after each layer, and profiling, take longer and keep nothing.
+/// No norm asks whether it should have a bias (megatron/model/norms.py). Norms of gradients and parameters make numbers. What is evaluated goes forward alone,
+/// with the same micro-batch. apex's LayerNorm saves what torch's does. Synchronising after each layer, and profiling, take longer and keep nothing.
 inline constexpr auto gpt_neox_passed = std::to_array<passed_key>({
     // The model.
-    {"norm", "layernorm"}, {"layernorm_fusion", "*"}, {"rmsnorm_fusion", "*"}, {"layernorm_epsilon", "*"}, {"rms_norm_epsilon", "*"}, {"scalenorm_epsilon", "*"}, {"activation", "gelu"}, {"use_flashattn_swiglu", "*"},
-    {"use_qk_layernorm", "false"}, {"gpt_j_tied", "false"}, {"use_bias_in_norms", "true"}, {"use_bias_in_attn_linear", "true"}, {"use_bias_in_mlp", "true"}, {"opt_pos_emb_offset", "0"},
+    {"layernorm_fusion", "*"}, {"layernorm_epsilon", "*"}, {"rms_norm_epsilon", "*"}, {"scalenorm_epsilon", "*"},
+    {"use_qk_layernorm", "false"}, {"gpt_j_tied", "false"}, {"use_bias_in_norms", "*"}, {"opt_pos_emb_offset", "0"},
     {"rpe_num_buckets", "*"}, {"rpe_max_distance", "*"}, {"rotary_emb_base", "*"}, {"rotary_save_freqs_buffer", "*"}, {"scaled_masked_softmax_fusion", "false"}, {"bias_dropout_fusion", "false"},
     {"rope_fusion", "false"}, {"fp16_lm_cross_entropy", "false"}, {"apply_query_key_layer_scaling", "false"}, {"attention_softmax_in_fp32", "false"}, {"output_layer_parallelism", "column"}, {"onnx_safe", "false"},
     {"gmlp_attn_dim", "*"}, {"mamba_selective_scan_fusion", "*"}, {"mamba_causal_conv_fusion", "*"}, {"mamba_inner_func_fusion", "*"}, {"mamba_selective_fp32_params", "*"}, {"mamba_use_bias_in_conv", "*"},
@@ -62,7 +63,7 @@ inline constexpr auto gpt_neox_passed = std::to_array<passed_key>({
     {"text_gen_type", "*"}, {"temperature", "*"}, {"top_p", "*"}, {"top_k", "*"}, {"return_logits", "*"}, {"maximum_tokens", "*"}, {"prompt_end", "*"}, {"sample_input_file", "*"}, {"sample_output_file", "*"},
     {"num_samples", "*"}, {"recompute", "*"}, {"eval_results_prefix", "*"}, {"eval_tasks", "*"},
     {"exclude", ""}, {"master_port", "*"}, {"master_addr", "*"}, {"launcher", "*"}, {"force_multi", "*"}, {"autotuning_run", ""}, {"no_ssh_check", "*"}, {"comment", "*"}, {"account", "*"},
-    {"num_kv_heads", ""}, {"sliding_window_width", ""},
+    {"sliding_window_width", ""},
     // What calculate_derived() writes over.
     {"world_size", "*"}, {"is_pipe_parallel", "*"}, {"optimizer_type", "*"}, {"zero_stage", "*"}, {"zero_reduce_scatter", "*"}, {"zero_contiguous_gradients", "*"}, {"zero_reduce_bucket_size", "*"},
     {"zero_allgather_bucket_size", "*"}, {"padded_vocab_size", "*"}, {"batch_size", "*"}, {"gas", "*"},
