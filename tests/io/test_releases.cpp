@@ -73,6 +73,26 @@ TEST_CASE("FSDP's first process alone holds the weights on the host, of the rele
   CHECK_FALSE(trainer(R"({"xla": false})"));
 }
 
+TEST_CASE("a model that only newer releases have says which release it is at least") {
+  const auto of = [](const std::string& model, const std::vector<std::string>& sets = {}) {
+    return job_of({{"a.sh", "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path " + model + " --bf16 True --per_device_train_batch_size 1 --block_size 2048"}}, sets);
+  };
+  for (const std::string model : {"Qwen/Qwen3.5-4B", "google/gemma-4-31B"}) {
+    INFO(model);
+    const auto j = of(model);
+    CHECK(j.precision.parameters == formats::bf16);  // as they are stored, since 5.0
+    CHECK(assumed(j) == 0);
+  }
+  CHECK_THROWS_WITH_AS(of("Qwen/Qwen3.5-4B", {"environment.transformers=5.1"}), "headroom: --set environment.transformers: transformers 5.1 has no class of this model, which came with 5.2", job_error);
+  CHECK(assumed(of("Qwen/Qwen3.5-4B", {"environment.transformers=5.2"})) == 0);
+  CHECK(assumed(of("Qwen/Qwen3-4B")) == 1);
+  CHECK(of("Qwen/Qwen3-4B").precision.parameters == formats::fp32);
+  // FSDP's default version changed after Qwen3.5 came, which says nothing of it; routed experts ran otherwise before.
+  CHECK(assumed(job_of({{"a.sh", "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3.5-4B --bf16 True --per_device_train_batch_size 1 --block_size 2048 --fsdp 'full_shard auto_wrap'"}})) == 1);
+  CHECK(assumed(of("Qwen/Qwen3.5-35B-A3B")) == 0);
+  CHECK(of("Qwen/Qwen3.5-35B-A3B").framework == frameworks::hf_trainer);
+}
+
 TEST_CASE("routed experts run one after the other before transformers 5, which is assumed of a model that has them") {
   const std::string routed = "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path Qwen/Qwen3-30B-A3B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 --block_size 2048";
   const imported::text run{"a.sh", routed};

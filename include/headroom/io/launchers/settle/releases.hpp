@@ -58,21 +58,42 @@ inline void date_transformers(draft& d) {
   d.say({"framework", "version"}, date.substr(0, 4) + "-" + date.substr(4), d.place_of("environment.transformers"));
 }
 
+/// The first release of transformers that has the class of a model, where that decides a default; 0: any. Qwen3.5 came on 2026-02-09 and Gemma 4 on 2026-04-02
+/// (the first commits of models/qwen3_5/modeling_qwen3_5.py and models/gemma4/modeling_gemma4.py). Neither is code of a checkpoint's own.
+inline std::int32_t first_release_of(const shape& m) {
+  if (m.vision.kind == vision_kind::qwen3_vl && m.recurs()) return 502;
+  return m.vision.kind == vision_kind::gemma4 || m.value_norm ? 505 : 0;
+}
+inline std::int32_t first_release_of(const draft& d) {
+  const auto* m = d.find({"model"});
+  if (m == nullptr || d.has_read(file_kind::job)) return 0;
+  try {
+    return first_release_of(read_model(*m, "model", "/nonexistent/folder"));
+  } catch (const job_error&) {
+    return 0;  // said where the job is made
+  }
+}
+
 /// Defaults that releases changed. The releases are no keys of a job.
 inline void settle_releases(draft& d) {
   ask_how_experts_run(d);
   date_transformers(d);
+  const auto first = first_release_of(d);
+  if (const auto* said = d.find({"environment", "transformers"}); said != nullptr && release_of(*said, "environment.transformers") < first)
+    fail("headroom: " + d.place_of("environment.transformers") + ": transformers " + said->get<std::string>() + " has no class of this model, which came with " + std::to_string(first / 100) + "." + std::to_string(first % 100));
   for (const auto& r : d.releases) {
+    const auto least = r.program == "transformers" ? first : 0;
     const auto* said = d.find({"environment", r.program});
     const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
     if (r.matters != nullptr && !r.matters(d)) continue;
-    if (said == nullptr && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
-    if (said == nullptr) {
+    const bool open = said == nullptr && least < r.since;
+    if (open && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
+    if (open) {
       const auto newest = std::to_string(r.assumed / 100) + "." + std::to_string(r.assumed % 100);
       d.notes.push_back(r.place + ": " + r.what + ": " + (r.assumed > 0 ? "release " + newest : std::string{"the older"}) + " is assumed" + hint);
       d.assumed.push_back(r.what + (r.assumed > 0 ? ": release " + newest + " is assumed" : ""));
     }
-    const bool since = said == nullptr ? r.assumed >= r.since : release_of(*said, "environment." + std::string{r.program}) >= r.since;
+    const bool since = said == nullptr ? std::max(least, r.assumed) >= r.since : release_of(*said, "environment." + std::string{r.program}) >= r.since;
     if (const auto apply = since ? r.newer : r.older) apply(d, r.place);
   }
   const auto all = d.job.find("environment");

@@ -43,7 +43,7 @@ inline void settle_text_class(draft& d) {
   if (m.vision.kind == vision_kind::none && m.vision.held == 0) return;
   const auto is = text_class_of(m);
   const auto name = std::string{m.label.view().empty() ? "the model" : m.label.view()};
-  if (is == text_class::none) fail("headroom: " + d.causal->place + ": " + d.causal->word + " loads its model by transformers' AutoModelForCausalLM, which has no class for " + name + ", a model that sees: its run ends there");
+  if (is == text_class::none) fail("headroom: " + d.causal->place + ": " + d.causal->word + " loads its model by transformers' AutoModelForCausalLM, which has no class for " + name + ", which has a tower for images or sound: its run ends there");
   if (is == text_class::whole && !d.has({"batch", "images"})) d.say({"batch", "images", "none"}, true, d.causal->place);  // these programs read texts alone
   if (is != text_class::alone) return;
   if (const auto* images = d.find({"batch", "images"}); images != nullptr) {
