@@ -43,6 +43,12 @@ void say_log(json_value& measured, const std::string& name, std::istream& in) {
   if (found.run.step > 0) measured["step"] = static_cast<double>(found.run.step) / 1e9;
 }
 
+/// A model in place of a job: what is trained is known then, and nothing of how.
+void refuse_model_name(const std::string& file) {
+  if (std::error_code none; std::filesystem::exists(file, none) || !shape_named(file)) return;
+  fail("headroom: " + printable(file) + " is a model, not a job file: headroom fit " + printable(file) + " --qlora --gpu NAME says what fits, --write FILE writes its job");
+}
+
 }  // namespace
 
 std::filesystem::path folder_of(const std::string& file) { return file == "-" ? std::filesystem::path{"."} : std::filesystem::path{file}.parent_path(); }
@@ -62,6 +68,7 @@ void say_measured(nlohmann::json& job, const std::string& said, std::istream& in
 }
 
 named_job job_and_words(const std::string& file, std::istream& in, bool confined, const std::string& measured, const headroom::deadline& until) {
+  if (file != "-") refuse_model_name(file);
   auto value = file == "-" ? parse_json(read_text(in, "standard input"), "standard input") : parse_json_file(file);
   say_measured(value, measured, in);
   return {calls::read_settled_job(value, confined ? file_base{folder_of(file)} : file_base::anywhere_from(folder_of(file)), until), imported_words_of(value)};

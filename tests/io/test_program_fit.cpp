@@ -41,6 +41,18 @@ TEST_CASE("its numbers are solve's, of the job that it writes") {
   }
 }
 
+TEST_CASE("a model in place of a job is told where to go") {
+  const scratch at;
+  for (const auto* command : {"estimate Qwen/Qwen3-8B", "solve Qwen/Qwen3-8B --for batch.micro", "export Qwen/Qwen3-8B --to axolotl"}) {
+    const auto o = at.run(command);
+    CHECK(o.status == 2);
+    CHECK(o.err == "headroom: Qwen/Qwen3-8B is a model, not a job file: headroom fit Qwen/Qwen3-8B --qlora --gpu NAME says what fits, --write FILE writes its job\n");
+  }
+  CHECK(holds(at.run("estimate qwen3-8.json").err, "qwen3-8.json cannot be opened"));
+  std::ofstream{at.file("gpt2")} << R"({"model": "gpt2", "batch": {"sequence": 8}, "hardware": {"gpu": "t4"}})";
+  CHECK(at.run("estimate " + at.file("gpt2")).status == 0);  // a file of that name is a job
+}
+
 TEST_CASE("a model that sees is asked for its images, and has an answer with them and without") {
   const scratch at;
   const std::string asked = "fit Qwen/Qwen3-VL-4B-Instruct --lora --gpu rtx-4090 --json";
