@@ -21,15 +21,26 @@ inline shape model_of(const draft& d) {
 /// Whether the limit of pixels decides what the tower reads: others resize every image to a size of their own.
 inline bool pixels_matter(const shape& m) { return m.vision.layers > 0 && (headroom::detail::resizes_by_pixels(m.vision.kind) || m.vision.kind == vision_kind::pixtral); }
 
-/// Of images that take so many positions of a row, those that a packed row has room for; 0: rows are not packed.
+/// Tokens of a packed row; 0: rows are not packed.
+inline std::int64_t packed_tokens(const draft& d) {
+  if (d.packed_row) return d.packed_row->value;
+  const auto* length = d.find({"batch", "sequence"});
+  if (!d.trainer || !d.trainer->root.is_object() || length == nullptr || !length->is_number_integer()) return 0;
+  const auto packs = d.trainer->root.find("packing"), of_row = d.trainer->root.find("packing_length"), end = d.trainer->root.end();
+  if (packs == end || !truth(*packs, "packing")) return 0;
+  return of_row != end && of_row->is_number_integer() ? of_row->get<std::int64_t>() : length->get<std::int64_t>();
+}
+
+/// Images of that edge that a sequence of a row has: as many as a packed row has room for, of which a pair has one in each of its answers; one of each
+/// sample that is joined to it (ms-swift swift/dataset/packing.py, swift/template/base.py packing_row).
 inline std::int64_t images_of_row(const draft& d, std::int64_t edge) {
   const auto m = model_of(d);
-  const auto* length = d.find({"batch", "sequence"});
-  if (!d.trainer || !d.trainer->root.is_object() || d.has({"objective"}) || length == nullptr || !length->is_number_integer() || m.vision.patch <= 0) return 0;
-  const auto packs = d.trainer->root.find("packing");
-  if (packs == d.trainer->root.end() || !truth(*packs, "packing")) return 0;
-  const auto side = std::max<std::int64_t>(1, edge / checked::mul(m.vision.patch, std::max<std::int64_t>(1, m.vision.merge)));
-  return std::max<std::int64_t>(1, length->get<std::int64_t>() / checked::mul(side, side));
+  const auto tokens = packed_tokens(d);
+  if (tokens <= 0 || m.vision.patch <= 0) return d.joined_samples ? d.joined_samples->value : 0;
+  const auto* kind = d.find({"objective", "kind"});
+  const bool pairs = kind != nullptr && (*kind == "dpo" || *kind == "reward");
+  const auto unit = checked::mul(m.vision.patch, std::max<std::int64_t>(1, m.vision.merge)), side = std::max<std::int64_t>(1, (2 * edge + unit) / (2 * unit));
+  return std::max<std::int64_t>(1, tokens / checked::mul(side, side) / (pairs ? 2 : 1));
 }
 
 /// Square images of as many pixels as a limit lets them have, unless the job says how large they are. The report says so above its numbers.
@@ -37,13 +48,13 @@ inline void say_largest_images(draft& d, std::string_view key, std::int64_t pixe
   if (d.has({"batch", "images", "width"})) return;
   const auto edge = static_cast<std::int64_t>(std::sqrt(static_cast<double>(pixels)));
   if (edge < 1 || edge > 1 << 20) fail("headroom: " + place + ": " + std::string{key} + " must be a number of pixels from 1 to 2^40, found " + std::to_string(pixels));
-  const auto packed = images_of_row(d, edge);
+  const auto count = images_of_row(d, edge);
   json_value images = {{"width", edge}, {"height", edge}};
-  if (packed > 1) images["count"] = packed;
+  if (count > 1) images["count"] = count;
   d.say({"batch", "images"}, images, place);
   const auto pixels_of_one = std::to_string(edge) + " × " + std::to_string(edge) + " pixels";
   const auto what = "no file says how large images are: " +
-                    (packed > 1 ? std::to_string(packed) + " of " + pixels_of_one + " in each packed row, as many as it has room for, and" : "one of " + pixels_of_one + " in each sample,") + " the most that " + std::string{key} + " lets it have";
+                    (count > 1 && packed_tokens(d) > 0 ? std::to_string(count) + " of " + pixels_of_one + " in each packed row, as many as it has room for, and" : "one of " + pixels_of_one + " in each sample,") + " the most that " + std::string{key} + " lets it have";
   d.notes.push_back(place + ": " + what + " (--set 'batch.images={\"width\": W, \"height\": H}')");
   d.assumed.push_back(what);
 }

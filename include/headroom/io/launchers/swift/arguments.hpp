@@ -159,6 +159,7 @@ class swift_arguments {
     }
     if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
     if (v_->word_now("rlhf_type") == "ppo") swift_ppo{*d_, *v_}.read();
+    swift_tasks::ask_for_tiles(*d_, model(), v_->place("model"));
     if (v_->word_now("rlhf_type") == "gkd") {
       swift_distillation student{*d_, *v_};
       student.teacher();

@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/megatron/import.hpp>
 #include <headroom/io/launchers/swift/keys.hpp>
+#include <headroom/io/launchers/swift/megatron_images.hpp>
 #include <headroom/io/launchers/swift/megatron_methods.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
 
@@ -69,7 +70,7 @@ class swift_megatron {
     methods.task();
     const auto m = model_of(*d_);
     const bool sees = m.vision.layers > 0;
-    if (sees) images(m);
+    const auto pixels = sees ? pixels_over_megatron(*d_, v_, m) : std::nullopt;
     // mcore-bridge f020e479 of 2026-05-04: model/gpts/qwen3_next.py, and model/mm_gpts/qwen3_5.py where USE_MCORE_GDN is 0.
     if (m.recurs() && (d_->whole_delta || !sees))
       fail("headroom: " + (d_->whole_delta ? d_->whole_delta->place + ": " + d_->whole_delta->word : v_.place("model")) + ": transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core by this version: Qwen3.5's, which is divided by heads unless USE_MCORE_GDN is 0, is");
@@ -105,6 +106,7 @@ class swift_megatron {
   }
 
  private:
+    if (sees) images_over_megatron(*d_, m, pixels, v_.place("model_kwargs"), v_.place("model"));
   /// Weights of fp8 in blocks become the parameters' format as they are loaded (mcore_bridge utils/dequantizer.py Fp8Dequantizer).
   std::string dequantised(std::string name) {
     constexpr std::string_view stored = "-FP8";
@@ -119,17 +121,6 @@ class swift_megatron {
     if (!v_.on("optimizer_cpu_offload") || fraction <= 0) return;
     d_->say({"offload", "optimizer"}, "cpu", v_.place("optimizer_cpu_offload"));
     if (fraction < 1) d_->say({"offload", "optimizer_fraction"}, fraction, v_.place("optimizer_offload_fraction"));
-  }
-  /// A tower and what joins it to the text are frozen unless asked otherwise (swift/megatron/arguments/megatron_args.py). Sizes of images: model_kwargs.
-  void images(const shape& m) {
-    for (const auto* key : {"freeze_vit", "freeze_aligner"})
-      if (!v_.on(key, true)) d_->unmodelled_key(key, false, v_.place(key), "over Megatron-Core, where towers are modelled that do not train");
-    const auto* more = v_.take("model_kwargs");
-    if (more == nullptr || more->empty() || *more == "") return;
-    const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;
-    const auto pixels = said.is_object() && said.size() == 1 ? said.find("max_pixels") : said.end();
-    if (pixels == said.end() || !pixels->is_number_integer()) return d_->unmodelled_key("model_kwargs", *more, v_.place("model_kwargs"));
-    if (pixels_matter(m)) say_largest_images(*d_, "max_pixels", pixels->get<std::int64_t>(), v_.place("model_kwargs"));
   }
   void refuse() {
     const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
@@ -214,6 +205,7 @@ class swift_megatron {
     set("global-batch-size", global / micro, "global_batch_size");
   }
   void completions(swift_megatron_methods& methods) {
+    if (packing) d_->packed_row = draft::fact{checked::mul(row_length, micro), v_.place("packing")};
     v_.take("packing_length");
     if (v_.on("packing")) d_->unmodelled_key("packing", true, v_.place("packing"), "beside rlhf_type grpo");
     methods.rollout(v_.on("padding_free", true));
@@ -221,10 +213,13 @@ class swift_megatron {
   /// ms-swift takes the length that the model was made for, which nobody trains with: --set says how long the row of a micro-batch is.
   void without_length(bool joins) {
     const auto micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
+    join(micro, global);
+  }
+  void join(std::int64_t micro, std::int64_t global) {
     if (!joins || micro == 1) return;
     if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
-    set("micro-batch-size", 1, "micro_batch_size");
-    set("global-batch-size", global / micro, "global_batch_size");
+    if (!d_->packed_row) d_->joined_samples = draft::fact{micro, v_.place("micro_batch_size")};
+    join(micro, global);
   }
   void put(const swift_default& k) {
     const auto* said = v_.take(k.theirs);

@@ -62,6 +62,13 @@ class swift_tasks {
     for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool known = name.find("qwen") != name.npos || name.find("gpt-oss") != name.npos || name.find("mixtral") != name.npos || name.find("olmoe") != name.npos;
     const auto task = v_->word_now("task_type");
+  /// InternVL's images are cut into as many tiles as their size asks for (swift/template/vision_utils.py transform_image, _dynamic_preprocess).
+  static void ask_for_tiles(draft& d, const shape& m, const std::string& place) {
+    const auto kind = m.vision.kind;
+    if (kind != vision_kind::intern_vit && kind != vision_kind::intern_vit_6b && kind != vision_kind::internvl && kind != vision_kind::internvl_6b) return;
+    d.awaits_images = draft::said{"tiles of " + std::to_string(m.vision.image) + " × " + std::to_string(m.vision.image) + " pixels the images of a row are cut into: of each at most MAX_NUM, or 12, and the image as a whole", place};
+  }
+
     if (!known || v_->has("rlhf_type") || !(task.empty() || task == "causal_lm")) return d_->unmodelled_key("router_aux_loss_coef", *weight, v_->place("router_aux_loss_coef"), known ? "beside this method" : "read for Qwen's mixtures, gpt-oss, Mixtral and OLMoE");
     d_->say({"loss", "balances_experts"}, true, v_->place("router_aux_loss_coef"));
   }

@@ -1,0 +1,34 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The images of ms-swift's rows over Megatron-Core (modelscope/ms-swift 36023605 of 2026-08).
+#pragma once
+
+#include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/swift/tasks.hpp>
+
+#include <optional>
+
+namespace headroom::io::detail {
+
+/// A tower and what joins it to the text are frozen unless asked otherwise (swift/megatron/arguments/megatron_args.py). The most pixels that model_kwargs
+/// lets an image have.
+inline std::optional<std::int64_t> pixels_over_megatron(draft& d, named_values& v, const shape& m) {
+  for (const auto* key : {"freeze_vit", "freeze_aligner"})
+    if (!v.on(key, true)) d.unmodelled_key(key, false, v.place(key), "over Megatron-Core, where towers are modelled that do not train");
+  const auto* more = v.take("model_kwargs");
+  if (more == nullptr || more->empty() || *more == "") return std::nullopt;
+  const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;
+  const auto pixels = said.is_object() && said.size() == 1 ? said.find("max_pixels") : said.end();
+  if (pixels != said.end() && pixels->is_number_integer()) return pixels_matter(m) ? std::optional{pixels->get<std::int64_t>()} : std::nullopt;
+  d.unmodelled_key("model_kwargs", *more, v.place("model_kwargs"));
+  return std::nullopt;
+}
+
+/// Once it is known which samples lie in a row.
+inline void images_over_megatron(draft& d, const shape& m, std::optional<std::int64_t> pixels, const std::string& of_pixels, const std::string& of_model) {
+  if (pixels) say_largest_images(d, "max_pixels", *pixels, of_pixels);
+  swift_tasks::ask_for_tiles(d, m, of_model);
+  if (d.joined_samples) d.notes.push_back(d.joined_samples->place + ": the samples of a micro-batch lie in one row, and batch.images.count is of all of them");
+}
+
+}  // namespace headroom::io::detail
