@@ -85,6 +85,8 @@ class swift_megatron {
       set("num-experts", m.experts.count, "model");
     }
     for (const auto& s : swift_switches)
+    // _check_muon: without a distributed optimizer, "muon" has all of its states on every rank; "dist_muon" divides them by layers.
+    if (v_.word_now("optimizer") == "muon") v_.take("use_distributed_optimizer"), set("use-distributed-optimizer", false, "optimizer");
       if (!v_.on(s.theirs, s.on)) set(s.megatron, true, s.theirs);
     if (v_.word("recompute_granularity", "") == "none") to_.root.erase("recompute-granularity");
     if (const auto n = v_.number("virtual_pipeline_model_parallel_size", 1); n > 1) set("num-virtual-stages-per-pipeline-rank", n, "virtual_pipeline_model_parallel_size");
