@@ -144,6 +144,17 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(run + "--tuner_type full --torch_dtype float32").precision == precisions::fp16_autocast);
   CHECK(said(run + "--tuner_type full --torch_dtype float32 --bf16 true --fp16 false").precision == precisions::bf16_autocast);
   CHECK(said(run + "--train_type full --use_galore true").optimizer.label == optimizers::galore.label);
+  // swift/optimizers/galore/utils.py: an optimizer for each parameter steps when all gradients are there.
+  const auto each = said(run + "--train_type full --use_galore true --galore_optim_per_parameter true --gradient_accumulation_steps 16");
+  CHECK(each.optimizer.label == optimizers::galore.label);
+  CHECK_FALSE(each.optimizer.in_backward);
+  CHECK(each.optimizer.update_interval == 100);
+  CHECK(each.batch.accumulation == 16);
+  CHECK(said(run + "--train_type full --use_galore true --galore_rank 64").optimizer.update_interval == 50);
+  CHECK(said(run + "--train_type full --use_galore true --optim adafactor").optimizer.label == optimizers::galore_adafactor.label);
+  CHECK(said(run + "--train_type full --use_galore true --optim adamw_8bit").optimizer.label == optimizers::galore_8bit.label);
+  CHECK(holds(refused(run + "--train_type full --use_galore true --optim paged_adamw_8bit"), "optim = \"paged_adamw_8bit\" is not modelled by this version (under GaLore)"));
+  CHECK(holds(refused(run + "--train_type full --use_galore true --optim lion_32bit"), "ms-swift's GaLore has no optim \"lion_32bit\", and stops there"));
   CHECK(holds(refused(run + "--train_type adalora"), "train_type \"adalora\" is not modelled"));
   CHECK(holds(refused(run + "--sft_type lora"), "is a table by model"));
   CHECK(job_of({{"run.sh", run + "--sft_type lora"}}, {R"(adapter.targets=["q_proj","v_proj"])"}).adapter.targets == (module_set{module::q_proj, module::v_proj}));

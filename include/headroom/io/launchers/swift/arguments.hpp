@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/swift/rollout.hpp>
 #include <headroom/io/launchers/swift/tasks.hpp>
 #include <headroom/io/launchers/swift/tuners.hpp>
+#include <headroom/io/launchers/swift/updates.hpp>
 #include <headroom/io/launchers/swift/workers.hpp>
 #include <headroom/io/launchers/swift/zero.hpp>
 #include <headroom/io/launchers/trainer/adapters.hpp>
@@ -108,21 +109,7 @@ class swift_arguments {
     if (type == "llamapro") return swift_copied_blocks(*d_, *v_, std::string{called});
     whole(parts);
   }
-  /// GaLore as its authors wrote it (swift/optimizers/galore). Muon is Moonlight's, which LLaMA-Factory's is, too: all matrices but embeddings and head
-  /// (swift/optimizers/muon.py).
-  bool updates() {
-    if (v_->word_now("optimizer") == "muon") {
-      v_->take("optimizer"), v_->take("optim");
-      d_->replace("optimizer", "muon", v_->place("optimizer"));
-      return true;
-    }
-    const auto rank = v_->number("galore_rank", 128), every = v_->number("galore_update_proj_gap", 50);
-    const bool layerwise = v_->on("galore_optim_per_parameter");
-    if (!v_->on("use_galore")) return false;
-    v_->take("optim");
-    d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rank}, {"update_interval", every}, {"in_backward", layerwise}}, v_->place("use_galore"));
-    return true;
-  }
+  bool updates() { return swift_updates(*d_, *v_); }
   /// --deepspeed with the name of a configuration that ms-swift ships, or a configuration in JSON. False: a file's path.
   bool engine() {
     const auto* said = v_->take("deepspeed");
