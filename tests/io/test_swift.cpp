@@ -246,10 +246,42 @@ TEST_CASE("pairs in one row, images in packed rows") {
   CHECK(said(run + "--packing true --packing_length 5001").batch.sequence == 2501);      // or as many pairs as there is room for
   CHECK(said(run + "--packing false").batch.packed == false);
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type orpo --padding_free true" + qwen), "padding_free = true is not modelled by this version (beside this method)"));
-  // 1001 pixels are 35 positions of 28, either way.
+  // 1001 pixels are 36 positions of 28, rounded, either way.
   const std::string sees = "MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 8192 --attn_impl flash_attn ";
-  CHECK(said(sees + "--packing true").batch.images == image_batch{.count = 8192 / (35 * 35), .width = 1001, .height = 1001});
+  CHECK(said(sees + "--packing true").batch.images == image_batch{.count = 8192 / (36 * 36), .width = 1001, .height = 1001});
   CHECK(said(sees).batch.images == image_batch{.width = 1001, .height = 1001});
+  CHECK(said(sees + "--packing true --packing_length 5184").batch.images.count == 4);
+  const std::string pairs = "MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 8192 --attn_impl flash_attn --packing true ";
+  CHECK(said(pairs).batch.images.count == 3);  // of each answer of a pair
+  const std::string tiles = "CUDA_VISIBLE_DEVICES=0 swift sft --model OpenGVLab/InternVL3-8B --max_length 4096";
+  CHECK(holds(refused(tiles), "no file says how many tiles of 448 × 448 pixels"));
+  CHECK(job_of({{"run.sh", tiles}}, {"batch.images.count=7"}).batch.images.count == 7);
+}
+
+// swift/arguments/sft_args.py _check_padding_free
+TEST_CASE("rows of several samples need flash attention") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen;
+  CHECK(holds(refused(run + "--packing true"), "run.sh:1: ms-swift stops where packing is true and attn_impl is not flash attention: say attn_impl flash_attn, or take packing out"));
+  CHECK(holds(refused(run + "--padding_free true --attn_impl sdpa"), "ms-swift stops where padding_free is true"));
+  for (const auto* impl : {"flash_attn", "flash_attention_2", "flash_attention_3"}) CHECK(refused(run + "--packing true --attn_impl " + impl).empty());
+  CHECK(refused(run + "--packing false --padding_free false").empty());
+  CHECK(holds(refused(run + "--packing true --attn_impl flash_attn --lazy_tokenize true"), "ms-swift stops where packing and lazy_tokenize are both true"));
+  CHECK(refused(run + "--lazy_tokenize true").empty());
+  CHECK(holds(refused("NPROC_PER_NODE=2 swift sft" + qwen + "--fsdp fsdp2 --save_only_model true"), "ms-swift stops where save_only_model is true beside fsdp fsdp2"));
+  CHECK(refused("NPROC_PER_NODE=2 swift sft" + qwen + "--fsdp fsdp2").empty());
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0,1 swift sft" + qwen + "--use_liger_kernel true"), "ms-swift spreads layers over the 2 GPUs of a process, and stops there beside use_liger_kernel"));
+  CHECK(refused("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft" + qwen + "--use_liger_kernel true").empty());
+  CHECK(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model_id_or_path Qwen/Qwen2.5-7B-Instruct --sft_type lora --lora_target_modules ALL --max_length 1024 --packing true").empty());
+}
+
+// swift/model/register.py _add_new_special_tokens: whether its rows are enough is the tokenizer's to say.
+TEST_CASE("new words ask for the rows of the embeddings") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen + "--new_special_tokens words.txt --modules_to_save embed_tokens lm_head";
+  CHECK(holds(refused(run), "run.sh:1: new_special_tokens: N rows of embeddings, those of the model's configuration where its tokenizer has no more words with the new ones"));
+  CHECK(holds(refused(run), "add --set model.vocab=N"));
+  CHECK(job_of({{"run.sh", run}}, {"model.vocab=152192"}).model.vocab == 152192);
+  CHECK(job_of({{"run.sh", run}}, {"model.vocab=152064"}).model.vocab == 152064);
+  CHECK(refused("CUDA_VISIBLE_DEVICES=0 swift sft" + qwen + "--new_special_tokens ''").empty());
 }
 
 TEST_CASE("other things of its family are refused by name") {

@@ -176,6 +176,74 @@ TEST_CASE("models that see over Megatron-Core") {
   CHECK(seen("--micro_batch_size 1 --max_length 8192 --model_kwargs '{\"max_pixels\": 1003520}'", "").batch.images.width == 1001);
 }
 
+// 1001 pixels are 36 positions of 28, rounded, either way: 1,296 tokens an image.
+TEST_CASE("a row of several samples has the images of all of them") {
+  const auto seen = [](const std::string& more, const std::string& command = "megatron sft", const std::string& before = "MAX_PIXELS=1003520 ") {
+    auto l = launch(more, command);
+    l.said.replace(l.said.find("Qwen/Qwen2.5-7B-Instruct"), 24, "Qwen/Qwen2.5-VL-7B-Instruct");
+    l.said = before + l.said;
+    return job_of({l}).batch.images;
+  };
+  const auto images = [](std::int64_t count) { return image_batch{.count = count, .width = 1001, .height = 1001}; };
+  CHECK(seen("--micro_batch_size 1") == images(0));
+  CHECK(seen("--micro_batch_size 4") == images(4));
+  CHECK(seen("--micro_batch_size 4 --padding_free false") == images(0));
+  CHECK(seen("--micro_batch_size 1 --max_length 8192 --packing true") == images(6));  // 6.32
+  CHECK(seen("--micro_batch_size 2 --max_length 8192 --packing true") == images(12));  // 12.64
+  CHECK(seen("--micro_batch_size 1 --max_length 1024 --packing true") == images(0));
+  CHECK(seen("--micro_batch_size 1 --packing true --packing_length 5184") == images(4));
+  CHECK(seen("--micro_batch_size 1 --packing true --packing_length 5183") == images(3));
+  const std::string kwargs = "--model_kwargs '{\"max_pixels\": 1003520}' ";
+  CHECK(seen(kwargs + "--micro_batch_size 1 --max_length 8192 --packing true", "megatron sft", "") == images(6));
+  CHECK(seen(kwargs + "--micro_batch_size 4", "megatron sft", "") == images(4));
+  // Of a pair each answer is a sequence of its own, with the images of its prompt: six together.
+  CHECK(seen("--rlhf_type dpo --micro_batch_size 1 --max_length 8192 --packing true", "megatron rlhf") == images(3));
+  CHECK(seen("--rlhf_type rm --micro_batch_size 2", "megatron rlhf") == images(2));
+  auto joined = launch("--micro_batch_size 4");
+  joined.said.replace(joined.said.find("Qwen/Qwen2.5-7B-Instruct"), 24, "Qwen/Qwen2.5-VL-7B-Instruct");
+  std::string notes;
+  for (const auto& n : draft_of({joined}, {"batch.images={\"width\": 512}"}).notes) notes += n + "\n";
+  CHECK(holds(notes, "the samples of a micro-batch lie in one row, and batch.images.count is of all of them"));
+}
+
+// swift/template/vision_utils.py _dynamic_preprocess: from one tile to twelve, and a thirteenth.
+TEST_CASE("InternVL's tiles are asked for") {
+  auto l = launch("--micro_batch_size 1");
+  l.said.replace(l.said.find("Qwen/Qwen2.5-7B-Instruct"), 24, "OpenGVLab/InternVL3-8B");
+  CHECK(holds(refusal_of({l}), "no file says how many tiles of 448 × 448 pixels the images of a row are cut into: of each at most MAX_NUM, or 12, and the image as a whole: add --set batch.images.count=N"));
+  CHECK(job_of({l}, {"batch.images.count=7"}).batch.images.count == 7);
+  CHECK(job_of({l}, {"batch.images={\"none\": true}"}).batch.images.none);
+}
+
+// swift/megatron/arguments/megatron_args.py _check_muon switches the distributed optimizer off; trainers/base.py get_optimizer_and_scheduler divides
+// states by layers where the name has "dist" in it.
+TEST_CASE("Muon's states are whole on every rank, or divided by layers") {
+  const auto run = [](const std::string& name) {
+    auto l = launch("--micro_batch_size 1 --optimizer " + name);
+    l.said.replace(l.said.find("NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1"), 41, "NPROC_PER_NODE=8");
+    return job_of({l});
+  };
+  const auto whole = run("muon"), parts = run("dist_muon");
+  CHECK(whole.optimizer == parts.optimizer);
+  CHECK(whole.sharding.kind == sharding_kind::ddp);
+  CHECK(parts.sharding.kind == sharding_kind::megatron_distributed_optimizer);
+  // Half of 7,615,616,512 parameters is on a rank, and the norms twice: 28 layers of two and one at the end, of 3,584.
+  const std::int64_t mine = (7'615'616'512 + 57 * 3'584) / 2;
+  CHECK(at(whole, row::master_parameters) >= bytes{4 * mine});
+  CHECK(at(whole, row::master_parameters) < bytes{4 * mine + (1 << 20)});
+}
+
+TEST_CASE("a configuration of its arguments is read without its command") {
+  const imported::text yaml{"sft.yaml", "ENV:\n  PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'\nmodel: Qwen/Qwen2.5-7B-Instruct\ntuner_type: lora\nmax_length: 2048\nmicro_batch_size: 1\nglobal_batch_size: 4\n"
+                                         "no_save_optim: true\ncross_entropy_loss_fusion: true\nattention_backend: flash\ntensor_model_parallel_size: 2\nlr: 1e-4\n"};
+  const imported::text command{"sft.sh", "NPROC_PER_NODE=4 megatron sft sft.yaml\n"};
+  CHECK(job_of({yaml}, {"hardware.gpus_per_node=4"}) == job_of({command, yaml}));
+  CHECK(job_of({yaml}, {"hardware.gpus_per_node=4"}).batch.accumulation == 2);
+  CHECK(holds(refusal_of({yaml}), "sft.yaml: how many GPUs there are, which the file itself does not say"));
+  const imported::text workers{"grpo.yaml", "rlhf_type: grpo\nmodel: Qwen/Qwen2.5-7B-Instruct\nmicro_batch_size: 2\nglobal_batch_size: 16\ntrain:\n  gpus: 4\nrollout:\n  gpus: 4\n"};
+  CHECK(holds(refusal_of({workers}), "groups of workers under Ray, each with a configuration of its own, are not read by this version"));
+}
+
 TEST_CASE("modules that predict further tokens are those that mtp_num_layers asks for") {
   // examples/megatron/lora/mtp.sh names GLM-4.5-Air, whose checkpoint has 110,468,824,832 parameters: beside the 106,852,245,504 of its 46 layers one such
   // module, with an embedding and a head of its own of 151,552 × 4,096, which Megatron shares, and 46 corrections of 128 routers.

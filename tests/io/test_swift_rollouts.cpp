@@ -29,6 +29,24 @@ std::string refused(const std::string& command, const std::vector<std::string>& 
 
 }  // namespace
 
+// swift/rlhf_trainers/rollout_mixin.py: unwrap_model_for_generation is told whether ZeRO's third stage gathers the whole model.
+TEST_CASE("whose weights are gathered while the trained module generates") {
+  const std::string grpo = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --use_vllm false --num_generations 8 --max_length 1024 --max_completion_length 512 --deepspeed zero3 ";
+  CHECK(holds(refused(grpo + "--vllm_mode colocate"), "ms-swift stops where vllm_mode is said and use_vllm is not true"));
+  CHECK(holds(refused(grpo + "--num_generations 1"), "num_generations must be a whole number from 2"));
+  CHECK(holds(refused(grpo + "--num_generations 1 --teacher_model a"), "teacher_model = "));
+  const auto whole = said(grpo), parts = said(grpo + "--ds3_gather_for_generation false");
+  CHECK(whole.rollout.gathers != choice::no);
+  CHECK(parts.rollout.gathers == choice::no);
+  CHECK(said(grpo + "--ds3_gather_for_generation true") == whole);
+  // 7,615,616,512 parameters of two bytes, of which an eighth lies here, or one unit beside that eighth: the table of words, 152,064 by 3,584.
+  const auto more = estimate(whole).ranks[0][phase::generate] - estimate(parts).ranks[0][phase::generate];
+  CHECK(more > bytes{2 * (7'615'616'512 * 7 / 8 - 2 * 152'064LL * 3'584)});
+  CHECK(more <= bytes{2 * 7'615'616'512});
+  CHECK(said("NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 --deepspeed zero3 --ds3_gather_for_generation false") ==
+        said("NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 --deepspeed zero3"));
+}
+
 TEST_CASE("GRPO over Megatron-Core: completions, an engine beside them, and a copy of the model") {
   const auto j = said(run + "--sequence_parallel true --padding_free true --beta 0.00");
   CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::ms_swift_megatron, .reference = reference_way::copy});
@@ -96,7 +114,7 @@ TEST_CASE("a row is no longer than the window of a colocated engine") {
   const auto uneven = run + "--max_completion_length 8192 --max_length 9000 --num_generations 3 --global_batch_size 6 ";
   CHECK(said(uneven).batch.sequence == 16384);
   CHECK(said(uneven + "--padding_free false").batch.sequence == 17192);
-  CHECK(rows("--vllm_mode colocate --use_vllm false")[0] == 20192);  // no engine
+  CHECK(rows("--use_vllm false")[0] == 20192);  // no engine
 }
 
 TEST_CASE("arguments of a colocated engine are passed over where it is not given them, and refused where it is") {

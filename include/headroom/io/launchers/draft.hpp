@@ -123,8 +123,8 @@ class draft {
   json_value own_targets;  ///< adapter.targets as a job file or a reader lists them, in a job's own words
   /// PEFT looks for these layers in every module of the model, a tower's too: the key that names them (io/launchers/settle/adapters.hpp).
   std::optional<said> names_everywhere;
-  /// A vocabulary that a tokenizer decides, of which nothing is known.
-  std::optional<said> awaits_vocabulary;
+  /// A vocabulary that a tokenizer decides, of which nothing is known; rows that new words may add to a known one.
+  std::optional<said> awaits_vocabulary, awaits_rows;
   std::vector<named_file> named;
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }

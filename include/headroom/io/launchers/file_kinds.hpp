@@ -29,7 +29,7 @@ inline file_kind kind_of(const json_value& root) {
   if (detail::is_nemo_rl(root)) return file_kind::nemo_rl;
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
-  if (is_axolotl(root)) return file_kind::trainer;
+  if (is_axolotl(root) || detail::is_swift_megatron(root)) return file_kind::trainer;
   if (detail::is_llama_factory_v1(root)) return file_kind::llama_factory_v1;
   if (detail::is_nanotron(root)) return file_kind::nanotron;
   if (detail::is_gpt_neox(root)) return file_kind::gpt_neox;
@@ -149,7 +149,13 @@ inline void read_unread(draft& d, const import_settings& with) {
   for (const auto kind : std::exchange(d.unread, {})) {
     if (kind == file_kind::accelerate) import_accelerate(d, document{*d.accelerate});
     if (kind == file_kind::torchtitan) import_torchtitan(d, document{*d.torchtitan});
-    if (kind == file_kind::trainer) import_trainer(d, document{*d.trainer}, with.program);
+    const bool megatron = kind == file_kind::trainer && with.program == nullptr && detail::is_swift_megatron(d.trainer->root) && !is_axolotl(d.trainer->root);
+    if (megatron) {
+      d.open_gpus = draft::said{"how many GPUs there are", d.trainer->source};
+      detail::started_program::swift_over_megatron(d, document{*d.trainer}, d.trainer->root.contains("rlhf_type"));
+    } else if (kind == file_kind::trainer) {
+      import_trainer(d, document{*d.trainer}, with.program);
+    }
   }
 }
 /// Errors: job_error for a second configuration of axolotl's.

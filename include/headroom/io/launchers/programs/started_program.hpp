@@ -59,13 +59,17 @@ class started_program {
       from = *d_->trainer;
       std::erase(d_->unread, file_kind::trainer);
     }
+    swift_over_megatron(*d_, std::move(from), words[0].text == "rlhf");
+  }
+  /// ms-swift's arguments over Megatron-Core, with what a configuration says of its own environment.
+  static void swift_over_megatron(draft& d, document from, bool compares) {
     const auto own = from.root.contains("ENV") ? settings_of(from) : std::vector<shell_word>{};
-    for (const auto& w : own) import_setting(*d_, w, from.source), import_count(*d_, w, from.source);
+    for (const auto& w : own) import_setting(d, w, from.source), import_count(d, w, from.source);
     for (auto& [key, value] : from.root.items())  // words on a command line
       if (value == "true" || value == "True") value = true;
       else if (value == "false" || value == "False") value = false;
-    with_places(from, [&] { swift_megatron{*d_, from, words[0].text == "rlhf"}.import(); });
-    for (const auto& w : own) say_pixels(*d_, w, from.source);
+    with_places(from, [&] { swift_megatron{d, from, compares}.import(); });
+    for (const auto& w : own) say_pixels(d, w, from.source);
   }
 
   /// The environment that a configuration of ms-swift's has in itself (swift/cli/main.py, parse_yaml_args).

@@ -207,6 +207,7 @@ inline void ask_for_the_rest(const draft& d) {
   if (!d.has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
   if (const auto* m = d.find({"model"}); d.awaits_vocabulary && m->is_object() && m->contains("hidden") && !m->contains("vocab"))
     fail("headroom: " + d.awaits_vocabulary->place + ": " + d.awaits_vocabulary->word + ": add --set model.vocab=N");
+  if (d.awaits_rows && !d.has({"model", "vocab"})) fail("headroom: " + d.awaits_rows->place + ": " + d.awaits_rows->word + ": add --set model.vocab=N");
   if (d.awaits_texts && d.has({"objective"}) && !d.has({"objective", "texts"})) fail("headroom: " + d.awaits_texts->place + ": no file says how many " + d.awaits_texts->word + ": add --set objective.texts=N");
   if (d.awaits_images && !d.has({"batch", "images", "count"}) && !d.has({"batch", "images", "none"})) fail("headroom: " + d.awaits_images->place + ": no file says how many " + d.awaits_images->word + ": add --set batch.images.count=N");
   if (d.awaits_targets && d.has({"adapter"}) && !d.has({"adapter", "targets"})) fail("headroom: " + d.awaits_targets->place + ": " + d.awaits_targets->word + " or --set adapter.targets=[…]");

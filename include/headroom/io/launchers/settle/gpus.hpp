@@ -26,6 +26,7 @@ inline void settle_spread(draft& d) {
   if (seen % processes != 0) fail("headroom: " + d.spread->place + ": " + std::to_string(seen) + " GPUs do not divide among " + std::to_string(processes) + " processes, which ms-swift asks for");
   if (d.framework_is("deepspeed") || d.has({"sharding"}))
     fail("headroom: " + d.spread->place + ": ms-swift spreads layers over the " + std::to_string(seen / processes) + " GPUs of a process, and refuses to shard them, too: set NPROC_PER_NODE, or --env NPROC_PER_NODE=" + std::to_string(seen));
+  if (d.liger) fail("headroom: " + d.liger->place + ": ms-swift spreads layers over the " + std::to_string(seen / processes) + " GPUs of a process, and stops there beside " + d.liger_key + ": set NPROC_PER_NODE, or --env NPROC_PER_NODE=" + std::to_string(seen));
   d.job["hardware"]["gpus_per_node"] = seen;
   d.say({"parallel", "pipeline"}, seen / processes, d.spread->place);
   d.say({"parallel", "schedule"}, "naive", d.spread->place);

@@ -69,6 +69,8 @@ class swift_arguments {
   }
   void batch() {
     swift_tasks{*d_, *v_}.read();
+    swift_tasks{*d_, *v_}.new_words();
+    if (!early_) swift_tasks{*d_, *v_}.ends();
     // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
     const bool generates = v_->word_now("rlhf_type") == "grpo", distils = v_->word_now("rlhf_type") == "gkd";
     if (!generates && !v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
@@ -146,7 +148,6 @@ class swift_arguments {
     }
     if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
     if (v_->word_now("rlhf_type") == "ppo") swift_ppo{*d_, *v_}.read();
-    swift_tasks::ask_for_tiles(*d_, model(), v_->place("model"));
     if (v_->word_now("rlhf_type") == "gkd") {
       swift_distillation student{*d_, *v_};
       student.teacher();
@@ -158,6 +159,7 @@ class swift_arguments {
     const bool checkpoints = v_->on("gradient_checkpointing", true), towers = v_->on(v_->has("vit_use_gc") ? "vit_use_gc" : "vit_gradient_checkpointing", checkpoints);
     const auto *pixels = v_->take("max_pixels"), *more = v_->take("model_kwargs");
     if (!sees()) return;
+    swift_tasks::ask_for_tiles(*d_, model(), v_->place("model"));
     // A tower before which nothing trains saves nothing, checkpointed or not.
     const auto* trained = d_->find({"trainable"});
     const bool trains = !v_->on("freeze_vit", true) && (d_->has({"adapter"}) || trained != nullptr);

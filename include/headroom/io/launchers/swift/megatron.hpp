@@ -55,8 +55,15 @@ inline constexpr swift_switch swift_switches[] = {
 inline constexpr std::string_view swift_megatron_passed =
     "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
     "model_author|system|dataset|val_dataset|cached_val_dataset|custom_val_dataset_path|dataset_test_ratio|split_dataset_ratio|eval_metric|metric|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
-    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|modules_to_save|tuner_type|train_type|new_special_tokens|"
+    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|modules_to_save|tuner_type|train_type|"
     "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
+
+/// Whether a configuration has them: arguments that neither ms-swift's Trainer nor another program takes by these names.
+inline bool is_swift_megatron(const json_value& root) {
+  const auto any = [&](std::string_view keys) { return std::any_of(root.items().begin(), root.items().end(), [&](const auto& k) { return among_words(keys, k.key()); }); };
+  return root.is_object() && any("model|mcore_model") && any("micro_batch_size|global_batch_size") && !any("per_device_train_batch_size|base_model") &&
+         any("tuner_type|train_type|rlhf_type|cross_entropy_loss_fusion|no_save_optim|no_save_rng|save_safetensors");
+}
 
 class swift_megatron {
  public:
@@ -68,6 +75,7 @@ class swift_megatron {
     if (compares_) methods.read();
     if (const auto name = v_.word("model", ""); !name.empty()) say_model(*d_, dequantised(name), v_.place("model"));
     methods.task();
+    swift_tasks{*d_, v_}.new_words();
     const auto m = model_of(*d_);
     const bool sees = m.vision.layers > 0;
     const auto pixels = sees ? pixels_over_megatron(*d_, v_, m) : std::nullopt;
@@ -77,6 +85,8 @@ class swift_megatron {
     if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
     if (methods.generates()) completions(methods);
     else batch();
+    // _check_muon: without a distributed optimizer, "muon" has all of its states on every rank; "dist_muon" divides them by layers.
+    if (v_.word_now("optimizer") == "muon") v_.take("use_distributed_optimizer"), set("use-distributed-optimizer", false, "optimizer");
     for (const auto& k : swift_defaults) put(k);
     if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");
     offload();
@@ -85,8 +95,6 @@ class swift_megatron {
       set("num-experts", m.experts.count, "model");
     }
     for (const auto& s : swift_switches)
-    // _check_muon: without a distributed optimizer, "muon" has all of its states on every rank; "dist_muon" divides them by layers.
-    if (v_.word_now("optimizer") == "muon") v_.take("use_distributed_optimizer"), set("use-distributed-optimizer", false, "optimizer");
       if (!v_.on(s.theirs, s.on)) set(s.megatron, true, s.theirs);
     if (v_.word("recompute_granularity", "") == "none") to_.root.erase("recompute-granularity");
     if (const auto n = v_.number("virtual_pipeline_model_parallel_size", 1); n > 1) set("num-virtual-stages-per-pipeline-rank", n, "virtual_pipeline_model_parallel_size");
@@ -98,6 +106,7 @@ class swift_megatron {
     const auto adapter = adapters(m);
     import_megatron(*d_, to_);
     d_->say({"framework", "version"}, "Megatron-SWIFT", v_.source());
+    if (sees) images_over_megatron(*d_, m, pixels, v_.place("model_kwargs"), v_.place("model"));
     if (!adapter.is_null()) d_->replace("adapter", adapter, v_.place("lora_rank"));
     methods.reference(!adapter.is_null());
     if (sees && adapter.is_null()) {
@@ -108,7 +117,6 @@ class swift_megatron {
   }
 
  private:
-    if (sees) images_over_megatron(*d_, m, pixels, v_.place("model_kwargs"), v_.place("model"));
   /// Weights of fp8 in blocks become the parameters' format as they are loaded (mcore_bridge utils/dequantizer.py Fp8Dequantizer).
   std::string dequantised(std::string name) {
     constexpr std::string_view stored = "-FP8";
@@ -128,7 +136,8 @@ class swift_megatron {
     const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
     for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "megatron_extra_kwargs"})
       if (const auto* v = v_.take(key); v != nullptr && *v != "" && !(v->is_array() && v->empty())) no(key, {});
-    if (v_.on("use_ray")) fail("headroom: " + v_.place("use_ray") + ": use_ray: groups of workers under Ray, each with a configuration of its own, are not read by this version");
+    const bool groups = v_.all().contains("train") || v_.all().contains("rollout");
+    if (v_.on("use_ray") || groups) fail("headroom: " + v_.place(groups ? "rollout" : "use_ray") + ": use_ray: groups of workers under Ray, each with a configuration of its own, are not read by this version");
     if (v_.on("freeze_llm")) no("freeze_llm", {});
     if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
     v_.take("freeze_parameters_ratio");
@@ -196,6 +205,7 @@ class swift_megatron {
     const auto longest = pairs && packing ? std::max(checked::ceil_div(row_length, 2), v_.number("max_length", row_length)) : row_length, micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
     const auto row = joins ? checked::mul(longest, micro) : longest;
     set("seq-length", row, "max_length");
+    if (packing) d_->packed_row = draft::fact{checked::mul(row_length, micro), v_.place("packing")};
     if (!joins) return;
     if (const auto kernel = v_.word("attention_backend", "flash"); !kernel.starts_with("flash") && kernel != "auto" && kernel != "fused") d_->unmodelled_key("padding_free", true, v_.place("attention_backend"), "beside attention_backend " + kernel);
     const auto what = "samples are joined without padding: a micro-batch is one row of " + std::to_string(row) + " tokens at most, and its time that of one sample as long";
@@ -203,11 +213,14 @@ class swift_megatron {
     d_->assumed.push_back(what);
     if (micro == 1) return;
     if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
+    join(micro, global);
+  }
+  void join(std::int64_t micro, std::int64_t global) {
     set("micro-batch-size", 1, "micro_batch_size");
     set("global-batch-size", global / micro, "global_batch_size");
+    if (!d_->packed_row) d_->joined_samples = draft::fact{micro, v_.place("micro_batch_size")};
   }
   void completions(swift_megatron_methods& methods) {
-    if (packing) d_->packed_row = draft::fact{checked::mul(row_length, micro), v_.place("packing")};
     v_.take("packing_length");
     if (v_.on("packing")) d_->unmodelled_key("packing", true, v_.place("packing"), "beside rlhf_type grpo");
     methods.rollout(v_.on("padding_free", true));
@@ -215,12 +228,8 @@ class swift_megatron {
   /// ms-swift takes the length that the model was made for, which nobody trains with: --set says how long the row of a micro-batch is.
   void without_length(bool joins) {
     const auto micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
-    join(micro, global);
-  }
-  void join(std::int64_t micro, std::int64_t global) {
     if (!joins || micro == 1) return;
     if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
-    if (!d_->packed_row) d_->joined_samples = draft::fact{micro, v_.place("micro_batch_size")};
     join(micro, global);
   }
   void put(const swift_default& k) {

@@ -50,7 +50,7 @@ class swift_rollout {
     const bool compares = weight == nullptr || number_at(*weight, "beta", 0.0, 1e6) != 0;  // 0.04 where nothing is said
     d_->replace("objective", {{"kind", "grpo"}, {"trainer", "ms-swift"}, {"reference", !compares ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->place("rlhf_type"));
     completions();
-    d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
+    d_->say({"rollout", "generations"}, v_->number("num_generations", 8, v_->has("teacher_model") || v_->has("teacher_model_server") ? 1 : 2), v_->place("num_generations"));  // rlhf_args.py _init_teacher
     d_->job["objective"]["kind"] = "grpo";
     drawn_once();
     together();
@@ -170,8 +170,10 @@ class swift_rollout {
     if (groups > 1) d_->say({"rollout", "sync_groups"}, groups, v_->place("move_model_batches"));
   }
   void own_module() {
-    for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager", "vllm_mode"}) v_->take(key);
+    if (!v_->word("vllm_mode", "").empty()) fail("headroom: " + v_->place("vllm_mode") + ": ms-swift stops where vllm_mode is said and use_vllm is not true: take it out, or say use_vllm true");
+    for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager"}) v_->take(key);
     d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
+    if (!v_->on("ds3_gather_for_generation", true)) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));  // rollout_mixin.py, unwrap_model_for_generation
     const auto accumulated = v_->number("gradient_accumulation_steps", 1);
     if (const auto at_once = v_->number("steps_per_generation", accumulated); at_once != accumulated) d_->unmodelled_key("steps_per_generation", at_once, v_->place("steps_per_generation"), "beside generation by the trained module");
     if (const auto* said = v_->take("generation_batch_size")) d_->unmodelled_key("generation_batch_size", *said, v_->place("generation_batch_size"), "beside generation by the trained module");

@@ -23,6 +23,27 @@ class swift_tasks {
     fail("headroom: " + v_->place("task_type") + ": task_type " + in_quotes(kind) + " is not modelled by this version; accepted: causal_lm, seq_cls, embedding, reranker, generative_reranker");
   }
 
+  /// Where it stops before it trains. Samples without padding between them need a kernel that tells them apart (swift/arguments/sft_args.py
+  /// _check_padding_free), rows are packed of samples whose lengths are known (base_args.py _init_lazy_tokenize), and the FSDP2 that it ships keeps no whole
+  /// model to save (_check_fsdp2_compatibility).
+  void ends() {
+    const auto said = [&](const char* key) { return v_->has(key) && !v_->all()[key].is_null() && truth(v_->all()[key], key); };
+    if (said("packing") && said("lazy_tokenize")) fail("headroom: " + v_->place("lazy_tokenize") + ": ms-swift stops where packing and lazy_tokenize are both true: take one of them out");
+    if (v_->word_now("fsdp") == "fsdp2" && said("save_only_model")) fail("headroom: " + v_->place("save_only_model") + ": ms-swift stops where save_only_model is true beside fsdp fsdp2, which saves parts: take save_only_model out");
+
+    for (const auto* key : {"packing", "padding_free"})
+      if (v_->on(key) && !v_->on("use_flash_attn") && !among_words("flash_attn|flash_attention_2|flash_attention_3|flash_attention_4", v_->word_now("attn_impl")))
+        fail("headroom: " + v_->place(key) + ": ms-swift stops where " + key + " is true and attn_impl is not flash attention: say attn_impl flash_attn, or take " + key + " out");
+  }
+
+  /// new_special_tokens: embeddings grow where the tokenizer has more words than they have rows, to a multiple of 128 (swift/model/register.py
+  /// _add_new_special_tokens). How many the tokenizer has is not known here.
+  void new_words() {
+    const auto* said = v_->take("new_special_tokens");
+    if (said == nullptr || said->empty() || *said == "") return;
+    d_->awaits_rows = draft::said{"new_special_tokens: N rows of embeddings, those of the model's configuration where its tokenizer has no more words with the new ones, else its words rounded up to a multiple of 128", v_->place("new_special_tokens")};
+  }
+
   /// Liger's loss runs in the model, which is given no labels where ms-swift takes the loss (swift/trainers/seq2seq_trainer.py, compute_loss).
   void without_liger_loss() {
     if (v_->has("rlhf_type") || !weighs_tokens() || !d_->has({"loss", "kind"}) || d_->job["loss"]["kind"] != "fused-linear") return;
@@ -39,6 +60,13 @@ class swift_tasks {
       fail("headroom: " + place + ": " + name + " must be a whole number, found " + in_quotes(setting.shown().substr(equals + 1)) + "; it says how many documents a query is taken with");
     if (name == "MAX_POSITIVE_SAMPLES" && digits != "1") return d.unmodelled_key(name, digits, place, "of several positives of a query each is taken with negatives of its own");
     if (name == "MAX_NEGATIVE_SAMPLES" && d.has({"objective", "texts"})) d.job["objective"]["texts"] = 1 + std::stoll(digits);
+  }
+
+  /// InternVL's images are cut into as many tiles as their size asks for (swift/template/vision_utils.py transform_image, _dynamic_preprocess).
+  static void ask_for_tiles(draft& d, const shape& m, const std::string& place) {
+    const auto kind = m.vision.kind;
+    if (kind != vision_kind::intern_vit && kind != vision_kind::intern_vit_6b && kind != vision_kind::internvl && kind != vision_kind::internvl_6b) return;
+    d.awaits_images = draft::said{"tiles of " + std::to_string(m.vision.image) + " × " + std::to_string(m.vision.image) + " pixels the images of a row are cut into: of each at most MAX_NUM, or 12, and the image as a whole", place};
   }
 
   /// The head of a classifier and of a reward model trains beside adapters, as a copy (peft/utils/other.py, ModulesToSaveWrapper; task type SEQ_CLS).
@@ -62,13 +90,6 @@ class swift_tasks {
     for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool known = name.find("qwen") != name.npos || name.find("gpt-oss") != name.npos || name.find("mixtral") != name.npos || name.find("olmoe") != name.npos;
     const auto task = v_->word_now("task_type");
-  /// InternVL's images are cut into as many tiles as their size asks for (swift/template/vision_utils.py transform_image, _dynamic_preprocess).
-  static void ask_for_tiles(draft& d, const shape& m, const std::string& place) {
-    const auto kind = m.vision.kind;
-    if (kind != vision_kind::intern_vit && kind != vision_kind::intern_vit_6b && kind != vision_kind::internvl && kind != vision_kind::internvl_6b) return;
-    d.awaits_images = draft::said{"tiles of " + std::to_string(m.vision.image) + " × " + std::to_string(m.vision.image) + " pixels the images of a row are cut into: of each at most MAX_NUM, or 12, and the image as a whole", place};
-  }
-
     if (!known || v_->has("rlhf_type") || !(task.empty() || task == "causal_lm")) return d_->unmodelled_key("router_aux_loss_coef", *weight, v_->place("router_aux_loss_coef"), known ? "beside this method" : "read for Qwen's mixtures, gpt-oss, Mixtral and OLMoE");
     d_->say({"loss", "balances_experts"}, true, v_->place("router_aux_loss_coef"));
   }

@@ -277,6 +277,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.awaits_roles.clear();
     d.awaits_texts.reset();
     d.awaits_images.reset();
+    d.awaits_rows.reset();
     d.liger.reset();
     d.tf32.reset();
     d.names_everywhere.reset();
