@@ -79,7 +79,7 @@ TEST_CASE("Llama 4's chunks have a window's masks") {
   CHECK(io::model_from_config(c).chunked);
   c.erase("layer_types");
   c["no_rope_layers"] = nlohmann::json(std::vector<int>(13, 0));
-  CHECK_THROWS_WITH_AS((void)io::model_from_config(c), doctest::Contains("names more layers than there are, 12"), job_error);
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(c), doctest::Contains("config.no_rope_layers must be a list of 0 and 1, one for each of 12 layers, found [0,"), job_error);
 }
 
 TEST_CASE("layers behind a window keep what is added to their scores") {

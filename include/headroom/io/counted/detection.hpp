@@ -10,7 +10,7 @@ namespace headroom::io::detail {
 /// each stage.
 inline size_list count_rt_resnet(const config& c, tally& t, bool frozen) {
   pass_over_vision(c);
-  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = list_of(c, "depths", {3, 4, 6, 3});
+  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = depths_of(c, "depths", {3, 4, 6, 3});
   check_stages(c, widths.size(), {depths.size()}), check_stages(c, depths.size(), {widths.size()});
   const auto type = c.text({"layer_type"}, "bottleneck");
   if (type != "bottleneck" && type != "basic") complain(c.at("layer_type") + " must be bottleneck or basic, found " + quoted_word(type));

@@ -20,6 +20,7 @@ inline void count_encodec(const config& c, tally& t) {
   const json* found = c.find({"upsampling_ratios"});
   const json& ratios = found == nullptr ? usual : *found;
   if (!ratios.is_array()) complain(c.at("upsampling_ratios") + " must be a list of numbers, found " + shown(ratios));
+  check_layers(c, "num_residual_layers", checked::mul(blocks, checked::mul(2, static_cast<std::int64_t>(ratios.size()))));
   // weight_norm keeps a length for each of the weight's first dimension: what comes out of a convolution, what goes into a transposed one.
   const auto conv = [&](std::int64_t in, std::int64_t out, std::int64_t width, bool transposed = false) {
     t.linear(component::encoder, checked::mul(in, width), out, true);

@@ -64,7 +64,7 @@ inline void count_vibe_layers(const config& c, tally& t, std::int64_t width, std
 }
 /// One side: stages, each twice as wide as the one before, from sound to vectors; the decoder goes the other way. `reversed`: depths as the encoder has them.
 inline std::int64_t count_vibe_side(const config& c, tally& t, bool decodes, bool reversed, std::int64_t usual = 64) {
-  auto ratios = list_of(c, "downsampling_ratios", {2, 2, 4, 5, 5, 8}), depths = list_of(c, "depths", {3, 3, 3, 3, 3, 3, 8}, 0);
+  auto ratios = list_of(c, "downsampling_ratios", {2, 2, 4, 5, 5, 8}), depths = depths_of(c, "depths", {3, 3, 3, 3, 3, 3, 8}, 0);
   if (depths.size() != ratios.size() + 1) complain(c.at("depths") + " must have one entry more than downsampling_ratios, found " + std::to_string(depths.size()));
   if (reversed) depths = {depths.rbegin(), depths.rend()};
   if (decodes) depths = {depths.rbegin(), depths.rend()};  // counted from sound's side

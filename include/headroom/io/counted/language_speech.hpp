@@ -22,6 +22,7 @@ inline void count_mimi(const config& c, tally& t) {
   const json* found = c.find({"upsampling_ratios"});
   const json& ratios = found == nullptr || found->is_null() || found->empty() ? usual : *found;
   if (!ratios.is_array()) complain(c.at("upsampling_ratios") + " must be a list of numbers, found " + shown(ratios));
+  check_layers(c, "num_residual_layers", checked::mul(blocks, checked::mul(2, static_cast<std::int64_t>(ratios.size()))));
   const auto conv = [&](std::int64_t in, std::int64_t out, std::int64_t width, bool biased = true) { t.linear(component::encoder, checked::mul(in, width), out, biased); };
   const auto around = [&](std::int64_t width) {  // MimiResnetBlock
     for (std::int64_t i = 0; i < blocks; ++i) {

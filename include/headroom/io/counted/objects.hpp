@@ -189,7 +189,7 @@ inline language count_omni3_thinker(const config& c, tally& t) {
 inline std::int64_t count_cvt(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"patch_stride", "patch_padding", "num_heads", "attention_drop_rate", "drop_rate", "drop_path_rate", "padding_kv", "stride_kv", "padding_q", "stride_q"});
-  const auto widths = list_of(c, "embed_dim", {64, 192, 384}), depths = list_of(c, "depth", {1, 2, 10}), patches = list_of(c, "patch_sizes", {7, 3, 3}), windows = list_of(c, "kernel_qkv", {3, 3, 3});
+  const auto widths = list_of(c, "embed_dim", {64, 192, 384}), depths = depths_of(c, "depth", {1, 2, 10}), patches = list_of(c, "patch_sizes", {7, 3, 3}), windows = list_of(c, "kernel_qkv", {3, 3, 3});
   check_stages(c, widths.size(), {depths.size(), patches.size(), windows.size()});
   const auto word = [&](const char* key, std::size_t i, const json& usual) {
     const json* list = c.find({key});

@@ -47,7 +47,7 @@ inline std::int64_t count_efficientnet(const config& c, tally& t, bool top) {
   const mobile_widths w{c.real({"width_coefficient"}, 2.0, 1e-6, 1e6), c.size({"depth_divisor"}, 8), c.size({"depth_divisor"}, 8)};
   const auto deep = c.real({"depth_coefficient"}, 3.1, 1e-6, 1e6), squeeze = c.real({"squeeze_expansion_ratio"}, 0.25, 0.0, 1e6);
   const auto ins = list_of(c, "in_channels", {32, 16, 24, 40, 80, 112, 192}), outs = list_of(c, "out_channels", {16, 24, 40, 80, 112, 192, 320}), windows = list_of(c, "kernel_sizes", {3, 3, 5, 3, 5, 5, 3}),
-             repeats = list_of(c, "num_block_repeats", {1, 2, 2, 3, 3, 4, 1}), expands = list_of(c, "expand_ratios", {1, 6, 6, 6, 6, 6, 6});
+             repeats = depths_of(c, "num_block_repeats", {1, 2, 2, 3, 3, 4, 1}), expands = list_of(c, "expand_ratios", {1, 6, 6, 6, 6, 6, 6});
   check_stages(c, ins.size(), {outs.size(), windows.size(), repeats.size(), expands.size()});
   const auto rounded = [&](std::int64_t width) {  // unlike MobileNet's, without rounding first
     const auto value = static_cast<double>(width) * w.scale;
@@ -56,8 +56,10 @@ inline std::int64_t count_efficientnet(const config& c, tally& t, bool top) {
     return static_cast<double>(cut) < 0.9 * value ? cut + w.divisor : cut;
   };
   count_conv_norm(t, c.size({"num_channels"}, 3), rounded(32), 3);
+  std::int64_t layers = 0;
   for (std::size_t i = 0; i < ins.size(); ++i) {
     const auto out = rounded(outs[i]), times = static_cast<std::int64_t>(std::ceil(deep * static_cast<double>(repeats[i])));
+    check_layers(c, "depth_coefficient", layers = checked::add(layers, times));
     for (std::int64_t j = 0; j < times; ++j) {
       const auto in = j == 0 ? rounded(ins[i]) : out, wide = checked::mul(in, expands[i]);
       auto narrow = static_cast<std::int64_t>(static_cast<double>(in) * squeeze);

@@ -121,7 +121,7 @@ struct focal_sizes {
 inline focal_sizes count_focalnet(const config& c, tally& t, bool mask) {
   pass_over_vision(c);
   c.ignore({"image_size", "hidden_sizes", "patch_size", "use_post_layernorm", "normalize_modulator", "encoder_stride"});
-  const auto depths = list_of(c, "depths", {2, 2, 6, 2}), levels = list_of(c, "focal_levels", {2, 2, 2, 2}, 0), windows = list_of(c, "focal_windows", {3, 3, 3, 3});
+  const auto depths = depths_of(c, "depths", {2, 2, 6, 2}), levels = list_of(c, "focal_levels", {2, 2, 2, 2}, 0), windows = list_of(c, "focal_windows", {3, 3, 3, 3});
   check_stages(c, depths.size(), {levels.size(), windows.size()});
   const bool conv = c.flag("use_conv_embed", false), scaled = c.flag("use_layerscale", false), inner = c.flag("use_post_layernorm_in_modulation", false);
   auto width = c.size({"embed_dim"}, 96);
@@ -157,7 +157,7 @@ inline std::int64_t count_hiera(const config& c, tally& t, bool pooler) {
   pass_over_vision(c);
   c.ignore({"patch_padding", "query_stride", "num_query_pool", "masked_unit_size", "masked_unit_attention", "layer_norm_init", "decoder_hidden_size", "decoder_depth", "decoder_num_heads", "normalize_pixel_loss",
             "mask_ratio", "hidden_size"});
-  const auto depths = list_of(c, "depths", {2, 3, 16, 3}), image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 7), stride = places_of(c, "patch_stride", 4);
+  const auto depths = depths_of(c, "depths", {2, 3, 16, 3}), image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 7), stride = places_of(c, "patch_stride", 4);
   if (c.real({"embed_dim_multiplier"}, 2.0, 0.0, 1e6) != 2.0) complain(c.at("embed_dim_multiplier") + " must be 2, found " + shown(c.find({"embed_dim_multiplier"})));
   auto width = c.size({"embed_dim"}, 96);
   t.linear(component::embedding, checked::mul(c.size({"num_channels"}, 3), area(patch)), width, true);

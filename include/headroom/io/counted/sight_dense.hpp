@@ -96,7 +96,7 @@ inline void count_prompt_depth(const config& c, tally& t) {
 inline std::int64_t count_swin2sr(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"img_range", "drop_path_rate", "window_size", "upscale", "upsampler", "num_channels_out"});
-  const auto depths = list_of(c, "depths", {6, 6, 6, 6, 6, 6}), heads = list_of(c, "num_heads", {6, 6, 6, 6, 6, 6}), patch = places_of(c, "patch_size", 1), image = places_of(c, "image_size", 64);
+  const auto depths = depths_of(c, "depths", {6, 6, 6, 6, 6, 6}), heads = list_of(c, "num_heads", {6, 6, 6, 6, 6, 6}), patch = places_of(c, "patch_size", 1), image = places_of(c, "image_size", 64);
   check_stages(c, depths.size(), {heads.size()});
   for (const char* key : {"num_layers", "num_hidden_layers"}) require_equal(c, key, "depths' length", static_cast<std::int64_t>(depths.size()));
   const auto width = c.size({"embed_dim", "hidden_size"}, 180), channels = c.size({"num_channels"}, 3);
@@ -152,7 +152,7 @@ inline std::int64_t count_mobilevit2(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"image_size", "output_stride", "aspp_out_channels", "atrous_rates", "patch_size", "aspp_dropout_prob", "ffn_dropout", "attn_dropout"});
   const auto times = c.real({"width_multiplier"}, 1.0, 1e-3, 1e3), expand = c.real({"expand_ratio"}, 2.0, 0.0, 1e3);
-  const auto blocks = list_of(c, "n_attn_blocks", {2, 4, 3}, 0), dims = list_of(c, "base_attn_unit_dims", {128, 192, 256});
+  const auto blocks = depths_of(c, "n_attn_blocks", {2, 4, 3}, 0), dims = list_of(c, "base_attn_unit_dims", {128, 192, 256});
   if (blocks.size() != 3 || dims.size() != 3) complain(c.at("n_attn_blocks") + " and base_attn_unit_dims must have three entries");
   const auto window = c.size({"conv_kernel_size"}, 3), more = c.count({"ffn_multiplier"}, 2);
   const auto inverted = [&](std::int64_t in, std::int64_t out) {

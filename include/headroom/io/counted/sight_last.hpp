@@ -89,7 +89,7 @@ inline void count_vitpose(const config& c, tally& t) {
 /// modeling_sam2.py, Sam2HieraDetModel: stages, each as wide as it says; a matrix where the width changes.
 inline void count_hiera_det(const config& c, tally& t) {
   const auto hidden = c.size({"hidden_size"}, 96);
-  const auto blocks = list_of(c, "blocks_per_stage", {1, 2, 7, 2}), widths = list_of(c, "embed_dim_per_stage", {96, 192, 384, 768}), windows = list_of(c, "window_size_per_stage", {8, 4, 14, 7});
+  const auto blocks = depths_of(c, "blocks_per_stage", {1, 2, 7, 2}), widths = list_of(c, "embed_dim_per_stage", {96, 192, 384, 768}), windows = list_of(c, "window_size_per_stage", {8, 4, 14, 7});
   const auto background = list_of(c, "window_positional_embedding_background_size", {7, 7});
   check_stages(c, blocks.size(), {widths.size(), windows.size()});
   pass_over_vision(c);

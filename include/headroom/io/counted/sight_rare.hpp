@@ -62,7 +62,7 @@ inline void count_token_assignment(const config& c, tally& t, std::int64_t hidde
 inline std::int64_t count_group_sight(const config& c, tally& t) {
   const auto s = read_tower_sizes(c, {384, 1536, 12, 16, 224});
   c.ignore({"assign_eps", "initializer_factor"});
-  const auto depths = list_of(c, "depths", {6, 3, 3}), tokens = list_of(c, "num_group_tokens", {64, 8, 0}, 0), groups = list_of(c, "num_output_groups", {64, 8, 8}, 0);
+  const auto depths = depths_of(c, "depths", {6, 3, 3}), tokens = list_of(c, "num_group_tokens", {64, 8, 0}, 0), groups = list_of(c, "num_output_groups", {64, 8, 8}, 0);
   check_stages(c, depths.size(), {tokens.size(), groups.size()});
   t.add(component::embedding, s.hidden, s.patches);
   count_patches(s, t);
@@ -105,9 +105,8 @@ inline std::int64_t in_eights(double value) {
 }
 inline std::int64_t count_bit(const config& c, tally& t) {
   pass_over_vision(c);
-  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = list_of(c, "depths", {3, 4, 6, 3});
+  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = depths_of(c, "depths", {3, 4, 6, 3});
   check_stages(c, widths.size(), {depths.size()}), check_stages(c, depths.size(), {widths.size()});
-  if (widths.empty()) complain(c.at("hidden_sizes") + " must not be empty, found []");
   const auto type = c.text({"layer_type"}, "preactivation");
   if (type != "preactivation" && type != "bottleneck") complain(c.at("layer_type") + " must be preactivation or bottleneck, found " + quoted_word(type));
   const bool early = type == "preactivation";
@@ -177,7 +176,7 @@ inline std::int64_t count_textnet(const config& c, tally& t) {
 inline std::int64_t count_levit(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"stride", "padding", "drop_path_rate"});
-  const auto widths = list_of(c, "hidden_sizes", {128, 256, 384}), heads = list_of(c, "num_attention_heads", {4, 8, 12}), depths = list_of(c, "depths", {4, 4, 4}, 0), keys = list_of(c, "key_dim", {16, 16, 16}),
+  const auto widths = list_of(c, "hidden_sizes", {128, 256, 384}), heads = list_of(c, "num_attention_heads", {4, 8, 12}), depths = depths_of(c, "depths", {4, 4, 4}, 0), keys = list_of(c, "key_dim", {16, 16, 16}),
              wide = list_of(c, "mlp_ratio", {2, 2, 2}, 0), ratios = list_of(c, "attention_ratio", {2, 2, 2});
   for (const auto length : {widths.size(), heads.size(), depths.size(), keys.size(), wide.size(), ratios.size()})
     if (length != 3) complain(c.path() + " must have three stages, found a list of " + std::to_string(length));

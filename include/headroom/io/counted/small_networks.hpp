@@ -83,7 +83,7 @@ inline void count_mobilenet2_segmentation(const config& c, tally& t) {
 /// modeling_regnet.py: grouped convolutions; layers of type y weigh their channels.
 inline std::int64_t count_regnet(const config& c, tally& t) {
   pass_over_vision(c);
-  const auto widths = list_of(c, "hidden_sizes", {128, 192, 512, 1088}), depths = list_of(c, "depths", {2, 6, 12, 2});
+  const auto widths = list_of(c, "hidden_sizes", {128, 192, 512, 1088}), depths = depths_of(c, "depths", {2, 6, 12, 2});
   check_stages(c, widths.size(), {depths.size()});
   const auto type = c.text({"layer_type"}, "y");
   if (type != "x" && type != "y") complain(c.at("layer_type") + " must be x or y, found " + quoted_word(type));
@@ -114,7 +114,7 @@ inline std::int64_t count_regnet(const config& c, tally& t) {
 inline std::int64_t count_swiftformer(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"image_size", "down_stride", "down_pad", "drop_mlp_rate", "drop_conv_encoder_rate", "batch_norm_eps"});
-  const auto depths = list_of(c, "depths", {3, 3, 6, 4}), widths = list_of(c, "embed_dims", {48, 56, 112, 220});
+  const auto depths = depths_of(c, "depths", {3, 3, 6, 4}), widths = list_of(c, "embed_dims", {48, 56, 112, 220});
   check_stages(c, depths.size(), {widths.size()});
   const json* down = c.find({"downsamples"});
   if (down != nullptr && *down != json::array({true, true, true, true})) complain(c.at("downsamples") + " must be four times true, found " + shown(*down));

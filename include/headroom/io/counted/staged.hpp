@@ -24,7 +24,7 @@ inline std::int64_t count_swin(const config& c, tally& t, const swin_style& styl
   pass_over_vision(c);
   c.ignore({"encoder_stride", "hidden_size", "pretrained_window_sizes", "path_norm"});
   const auto image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 4);
-  const auto depths = list_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_heads", {3, 6, 12, 24});
+  const auto depths = depths_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_heads", {3, 6, 12, 24});
   check_stages(c, depths.size(), {heads.size()});
   for (const char* key : {"num_layers", "num_hidden_layers"}) require_equal(c, key, "depths' length", static_cast<std::int64_t>(depths.size()));
   auto width = c.size({"embed_dim"}, 96);
@@ -63,7 +63,7 @@ inline std::int64_t count_convnext(const config& c, tally& t, const convnext_sty
   const json* none = c.find({"hidden_sizes"});
   const auto widths = none != nullptr && none->is_null() ? size_list{96, 192, 384, 768} : list_of(c, "hidden_sizes", {96, 192, 384, 768});
   const json* no_depths = c.find({"depths"});
-  const auto depths = no_depths != nullptr && no_depths->is_null() ? size_list{3, 3, 9, 3} : list_of(c, "depths", {3, 3, 9, 3});
+  const auto depths = no_depths != nullptr && no_depths->is_null() ? size_list{3, 3, 9, 3} : depths_of(c, "depths", {3, 3, 9, 3});
   const auto stages = static_cast<std::size_t>(c.number({"num_stages"}, style.scale && c.find({"num_stages"}) == nullptr ? static_cast<std::int64_t>(widths.size()) : 4, 1, 64));
   check_stages(c, stages, {widths.size(), depths.size()});
   const auto patch = c.size({"patch_size"}, 4);
@@ -89,7 +89,7 @@ inline std::int64_t count_convnext(const config& c, tally& t, const convnext_sty
 /// modeling_resnet.py. The narrow part of a bottleneck is a quarter as wide.
 inline std::int64_t count_resnet(const config& c, tally& t) {
   pass_over_vision(c);
-  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = list_of(c, "depths", {3, 4, 6, 3});
+  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = depths_of(c, "depths", {3, 4, 6, 3});
   check_stages(c, depths.size(), {widths.size()});
   check_stages(c, widths.size(), {depths.size()});
   const auto type = c.text({"layer_type"}, "bottleneck");
@@ -125,7 +125,7 @@ struct pyramid {
 inline pyramid read_pyramid(const config& c, const pyramid& d, const char* reductions) {
   pass_over_vision(c);
   c.ignore({"strides", "reshape_last_stage", "downsampling_rates", "image_size", "classifier_dropout_prob", "decoder_hidden_size", "max_depth", "head_in_index"});
-  pyramid p{list_of(c, "depths", d.depths), list_of(c, "hidden_sizes", d.widths), list_of(c, "patch_sizes", d.patches), list_of(c, "num_attention_heads", d.heads), list_of(c, "mlp_ratios", d.ratios),
+  pyramid p{depths_of(c, "depths", d.depths), list_of(c, "hidden_sizes", d.widths), list_of(c, "patch_sizes", d.patches), list_of(c, "num_attention_heads", d.heads), list_of(c, "mlp_ratios", d.ratios),
             list_of(c, reductions, d.reductions), static_cast<std::size_t>(c.number({"num_encoder_blocks"}, 4, 1, 64))};
   check_stages(c, p.stages, {p.depths.size(), p.widths.size(), p.patches.size(), p.heads.size(), p.ratios.size(), p.reductions.size()});
   for (std::size_t i = 0; i < p.stages; ++i)
@@ -196,7 +196,7 @@ inline std::int64_t count_pvt_v2(const config& c, tally& t) {
 inline std::int64_t count_poolformer(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"patch_size", "stride", "strides", "padding", "pool_size"});
-  const auto depths = list_of(c, "depths", {2, 2, 6, 2}), widths = list_of(c, "hidden_sizes", {64, 128, 320, 512}), patches = list_of(c, "patch_sizes", {7, 3, 3, 3});
+  const auto depths = depths_of(c, "depths", {2, 2, 6, 2}), widths = list_of(c, "hidden_sizes", {64, 128, 320, 512}), patches = list_of(c, "patch_sizes", {7, 3, 3, 3});
   const auto stages = static_cast<std::size_t>(c.number({"num_encoder_blocks"}, 4, 1, 64));
   check_stages(c, stages, {depths.size(), widths.size(), patches.size()});
   const bool scaled = c.flag("use_layer_scale", true);

@@ -10,7 +10,7 @@ namespace headroom::io::detail {
 /// transformers, modeling_clap.py, ClapAudioModel. Returns its width.
 inline std::int64_t count_clap_sound(const config& c, tally& t) {
   pass_over_vision(c);
-  const auto patch = places_of(c, "patch_size", 4), depths = list_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_attention_heads", {4, 8, 16, 32});
+  const auto patch = places_of(c, "patch_size", 4), depths = depths_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_attention_heads", {4, 8, 16, 32});
   check_stages(c, depths.size(), {heads.size()});
   auto width = c.size({"patch_embeds_hidden_size"}, 96);
   const auto window = c.size({"window_size"}, 8), spread = checked::mul(2 * window - 1, 2 * window - 1), channels = c.size({"patch_embed_input_channels"}, 1);

@@ -33,9 +33,21 @@ inline std::vector<std::int64_t> places_of(const config& c, const char* key, std
 inline std::vector<std::int64_t> list_of(const config& c, const char* key, std::vector<std::int64_t> fallback, std::int64_t low = 1) {
   const json* value = c.find({key});
   if (value == nullptr) return fallback;
-  if (!value->is_array()) complain(c.at(key) + " must be a list of whole numbers, found " + shown(*value));
+  if (!value->is_array() || (low > 0 && value->empty())) complain(c.at(key) + " must be a list of whole numbers, found " + shown(*value));  // sizes of no stage
   std::vector<std::int64_t> list;
   for (const auto& one : *value) list.push_back(config::whole(one, c.at(key), low, config::widest));
+  return list;
+}
+/// Refuses more layers than any model has: they are counted one after another.
+inline void check_layers(const config& c, const char* key, std::int64_t layers) {
+  if (layers > config::most) complain(c.at(key) + " must not make more than " + std::to_string(config::most) + " layers, found " + std::to_string(layers));
+}
+/// How many layers each stage has.
+inline std::vector<std::int64_t> depths_of(const config& c, const char* key, std::vector<std::int64_t> fallback, std::int64_t low = 1) {
+  auto list = list_of(c, key, std::move(fallback), low);
+  std::int64_t sum = 0;
+  for (const auto one : list) sum = checked::add(sum, one);
+  check_layers(c, key, sum);
   return list;
 }
 /// Refuses lists that must have an entry for each stage and do not.

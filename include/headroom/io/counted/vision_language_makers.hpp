@@ -30,7 +30,7 @@ inline void count_janus_codes(const config& c, tally& t) {
   c.ignore({"num_patches", "projection_dim", "num_hidden_layers", "image_token_embed_dim"});
   const auto width = c.size({"embed_dim"}, 8), latent = c.size({"latent_channels"}, 256), base = c.size({"base_channels"}, 128), blocks = c.number({"num_res_blocks"}, 2, 0, config::most);
   const auto levels = list_of(c, "channel_multiplier", {1, 1, 2, 2, 4});
-  if (levels.empty()) complain(c.at("channel_multiplier") + " must not be empty, found []");
+  check_layers(c, "num_res_blocks", checked::mul(blocks, static_cast<std::int64_t>(levels.size())));
   auto in = base;
   count_conv(t, c.size({"in_channels"}, 3), base, 3, true);
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -69,7 +69,7 @@ inline void count_chameleon_codes(const config& c, tally& t) {
   if (c.has("attn_resolutions")) complain(c.at("attn_resolutions") + " must be null, found " + shown(c.find({"attn_resolutions"})));
   const auto base = c.size({"base_channels"}, 128), blocks = c.number({"num_res_blocks"}, 2, 0, config::most), latent = c.size({"latent_channels"}, 256), width = c.size({"embed_dim"}, 256);
   const auto levels = list_of(c, "channel_multiplier", {1, 1, 2, 2, 4});
-  if (levels.empty()) complain(c.at("channel_multiplier") + " must not be empty, found []");
+  check_layers(c, "num_res_blocks", checked::mul(blocks, static_cast<std::int64_t>(levels.size())));
   auto in = base;
   count_conv(t, c.size({"in_channels"}, 3), base, 3, true);
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -133,7 +133,7 @@ inline language count_janus(const config& c, tally& t) {
 inline std::int64_t count_florence_vision(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"patch_stride", "patch_padding", "num_groups", "window_size", "projection_dim", "max_temporal_embeddings", "max_position_embeddings", "drop_path_rate"});
-  const auto depths = list_of(c, "depths", {1, 1, 9, 1}), widths = list_of(c, "embed_dim", {128, 256, 512, 1024}), patches = list_of(c, "patch_size", {7, 3, 3, 3});
+  const auto depths = depths_of(c, "depths", {1, 1, 9, 1}), widths = list_of(c, "embed_dim", {128, 256, 512, 1024}), patches = list_of(c, "patch_size", {7, 3, 3, 3});
   check_stages(c, widths.size(), {depths.size(), patches.size()});
   const json* before = c.find({"patch_prenorm"});
   if (before != nullptr && (!before->is_array() || before->size() < widths.size())) complain(c.at("patch_prenorm") + " must be a list of true and false, one for each stage, found " + shown(*before));

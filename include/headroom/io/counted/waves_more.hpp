@@ -53,7 +53,7 @@ inline void count_higgs_tokenizer(const config& c, tally& t) {
   const json usual = json::array({0.5, 1, 1.5, 2, 4});
   const json& list = given == nullptr ? usual : *given;
   if (!list.is_array() || list.empty() || !list.back().is_number()) complain(c.at("target_bandwidths") + " must be a list of numbers, found " + shown(list));
-  const auto codes = c.size({"codebook_size"}, 1024), hop = area(list_of(c.child("acoustic_model_config"), "downsampling_ratios", {8, 5, 4, 2}));
+  const auto codes = c.number({"codebook_size"}, 1024, 2), hop = area(list_of(c.child("acoustic_model_config"), "downsampling_ratios", {8, 5, 4, 2}));
   std::int64_t bits = 0;
   while ((std::int64_t{1} << bits) < codes) ++bits;
   const auto rate = checked::ceil_div(c.size({"sample_rate"}, 24000), hop);

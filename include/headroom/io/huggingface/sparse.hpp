@@ -157,7 +157,10 @@ inline void finish_glm4_moe(const config& c, shape& m) {
 inline void read_chunks(const config& c, shape& m) {
   const auto every = c.count({"no_rope_layer_interval"}, 4);
   m.full_layers = m.layers / every;
-  if (const json* list = c.find({"no_rope_layers"}); list != nullptr && list->is_array() && !list->empty()) m.full_layers = std::count_if(list->begin(), list->end(), [](const json& turns) { return turns == 0 || turns == false; });
+  if (const json* list = c.find({"no_rope_layers"}); list != nullptr && !list->is_null() && !(list->is_array() && list->empty())) {
+    if (!list->is_array() || static_cast<std::int64_t>(list->size()) != m.layers) complain(c.at("no_rope_layers") + " must be a list of 0 and 1, one for each of " + std::to_string(m.layers) + " layers, found " + shown(*list));
+    m.full_layers = std::count_if(list->begin(), list->end(), [](const json& turns) { return turns == 0 || turns == false; });
+  }
   if (const json* list = c.find({"layer_types"}); list != nullptr && list->is_array()) m.full_layers = std::count(list->begin(), list->end(), json("full_attention"));
   if (m.full_layers > m.layers) complain(c.at("no_rope_layers") + " names more layers than there are, " + std::to_string(m.layers) + "; found " + std::to_string(m.full_layers) + " without positions");
   m.sliding_window = c.nullable({"attention_chunk_size"}, 8192, 0);

@@ -26,7 +26,7 @@ inline shape read_text_config(const config& text, const char* usual, const char*
 }
 
 inline void require_one_layer(const config& c) {
-  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
+  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() != 1)
     complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
 }
 
