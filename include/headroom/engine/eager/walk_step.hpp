@@ -53,7 +53,11 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
   }
   sc.compiled = false;
   leaf_ = leaf;
-  if (!f.here.head) return;
+  if (f.here.head) count_head(f, sc, outside, flows, accumulate, meets);
+}
+
+/// What stands behind the layers, and the loss.
+constexpr void step_count::count_head(const step_facts& f, const scene& sc, const module_set& outside, bool flows, bool accumulate, bool meets) {
   with_made([&] { return detail::tail_of(sc, outside, flows); }, [&](const program& tail) {
     tail_forward_ = walk_forward(tail, recording::on, meets || keeps_graph() ? &returns_ : nullptr);
     tail_backward_ = walk_backward(tail, accumulate, weight_work::with_inputs, meets ? &enters_ : nullptr);

@@ -37,6 +37,25 @@ constexpr bytes inputs_left(const job& j, std::int64_t given, bytes input) { ret
   resident += engine_all_along(s, weights.list(), resident);
 }
 
+/// What the tallest moments of a stage are made of.
+[[gnu::noinline]] constexpr void look_at_phases(timeline& t, const tallest_of_stage& tallest, const stage_chunks& chunks, const moment& resident, bytes input) {
+  constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const auto& b = tallest.best()[i];
+    if (b.total < bytes{0}) continue;
+    auto all = resident;
+    for (std::size_t c = 0; c < chunks.size(); ++c)
+      if (b.held[c] != 0) chunks.with(c, [&](const chunk_cost& k) { all += multiple{b.held[c], k.saved}; });
+    for (std::size_t c = 0; c < b.waiting.size(); ++c)
+      if (b.waiting[c] != 0) chunks.with(c, [&](const chunk_cost& k) { all += multiple{b.waiting[c], k.kept}; });
+    all.add(row::communication_buffers, b.boundary * input);
+    all.add(row::activations, b.ahead);
+    chunks.with(b.chunk, [&](const chunk_cost& k) {
+      t.look(phases[i], i == 0 ? k.forward_layer : i == 1 ? -1 : k.backward_layer, all, i == 0 ? k.forward : i == 1 ? k.loss : k.backward);
+    });
+  }
+}
+
 }  // namespace detail
 
 /// Walks the schedule of one stage. Only totals are added up on the way; what the tallest moments are made of is put together at
@@ -77,21 +96,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
   if (sees) [[unlikely]] detail::look_at_tower(t, s, resident);
-  constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const auto& b = tallest.best()[i];
-    if (b.total < bytes{0}) continue;
-    auto all = resident;
-    for (std::size_t c = 0; c < n; ++c)
-      if (b.held[c] != 0) chunks.with(c, [&](const detail::chunk_cost& k) { all += multiple{b.held[c], k.saved}; });
-    for (std::size_t c = 0; c < b.waiting.size(); ++c)
-      if (b.waiting[c] != 0) chunks.with(c, [&](const detail::chunk_cost& k) { all += multiple{b.waiting[c], k.kept}; });
-    all.add(row::communication_buffers, b.boundary * w.input);
-    all.add(row::activations, b.ahead);
-    chunks.with(b.chunk, [&](const detail::chunk_cost& k) {
-      t.look(phases[i], i == 0 ? k.forward_layer : i == 1 ? -1 : k.backward_layer, all, i == 0 ? k.forward : i == 1 ? k.loss : k.backward);
-    });
-  }
+  detail::look_at_phases(t, tallest, chunks, resident, w.input);
   if (has_own_loss(j.objective)) [[unlikely]] {
     detail::look_at_method(t, s, weights.list(), reference, resident, chunks.parts().last);
   }
