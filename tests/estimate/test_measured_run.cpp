@@ -207,6 +207,27 @@ TEST_CASE("an estimate knows the rank that was replayed and measured, and become
   BOTH(!another.assumptions.has(assumption::reserved_replayed));
 }
 
+TEST_CASE("what the compiler says of a job and a measured run the program says, too") {
+  static constexpr auto other = [] { auto j = ran; j.batch.micro = 2; return j; }();
+  static constexpr bytes a = seen.ranks[0].allocated, d = seen.ranks[0].device;
+  static constexpr std::array figures{std::array{a + 200 * mib, none, none, none}, std::array{none, none, none, d - 2 * gib}, std::array{a - 300 * mib, none, none, d + gib}};
+  static constexpr auto corrected = [](const job& j) {
+    std::array<std::array<bytes, 6>, figures.size()> all{};
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      const auto r = estimate(after(j, figures[i]));
+      const auto range = bounds(r, r.ranks[0], reading::device);
+      all[i] = {r.ranks[0].allocated, r.ranks[0].active, r.ranks[0].reserved, r.ranks[0].device, range.low, range.high};
+    }
+    return all;
+  };
+  static constexpr auto of_ran = corrected(ran), of_other = corrected(other);
+  static job j = ran;  // not constant: the functions run
+  CHECK(corrected(j) == of_ran);
+  j = other;
+  CHECK(corrected(j) == of_other);
+  CHECK(of_other[0][0] > estimate(j).ranks[0].allocated + 100 * mib);
+}
+
 TEST_CASE("what is counted exactly is not corrected") {
   const auto why = [](std::array<bytes, reading_count> figures) {
     const auto o = contradiction_of(measured_run{.measured = figures}, seen.ranks[0]);

@@ -38,6 +38,7 @@ class step_count {
   /// Counts the blocks of the stack. `accumulate`: gradients exist, so that a new one is added to it and goes. `grows`: they stay whole.
   /// `meets`: something happens where the model hands its outputs over.
   constexpr void count_blocks(const step_facts& f, bool accumulate, bool grows, bool meets, const auto& layers);
+  /// What stands behind the layers, and the loss.
   constexpr void count_head(const step_facts& f, const scene& sc, const module_set& outside, bool flows, bool accumulate, bool meets);
   /// What earlier micro-batches have left.
   constexpr void start_with(bytes size, row of, stream on = stream::compute) { (void)make(size, of, on); }
