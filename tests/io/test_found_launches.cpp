@@ -134,6 +134,20 @@ TEST_CASE("a script that nobody knows is named above all other notes") {
   for (const auto& note : notes("run_clm.py")) CHECK_FALSE(holds(note, "is no program that is known here"));
 }
 
+// SmallPigPeppa/LLaVA 13d0b062 llava/train/train.py holds a second model in every run, and that of feiyu12138/llava 8118000f makes an abstractor, by the arguments that LLaVA's own takes.
+TEST_CASE("whose program a script is taken to be is said, as a changed copy has the same name and arguments") {
+  const std::string rest = " --model_name_or_path lmsys/vicuna-7b-v1.5 --vision_tower openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu --per_device_train_batch_size 4 --model_max_length 2048 --bf16 True\n";
+  const auto whose = [&](const std::string& command, const std::string& project) {
+    const auto notes = draft_of({{"run.sh", command}}).notes;
+    return std::count_if(notes.begin(), notes.end(), [&](const auto& n) { return holds(n, "is taken to be that of " + project) && holds(n, "a copy that was changed may train another job than this"); });
+  };
+  CHECK(whose("torchrun --nproc_per_node 8 llava/train/train_mem.py" + rest, "haotian-liu/LLaVA, as it is there") == 1);
+  CHECK(whose("deepspeed --num_gpus 8 ./mine/llava/train/train_mem.py" + rest, "haotian-liu/LLaVA") == 1);
+  CHECK(whose("torchrun --nproc_per_node 8 fastchat/train/train.py --per_device_train_batch_size 2 --model_max_length 2048 --model_name_or_path lmsys/vicuna-7b-v1.5 --data_path x --bf16 True\n", "lm-sys/FastChat") == 1);
+  CHECK(whose("swift sft --model Qwen/Qwen2.5-0.5B --dataset x\n", "") == 0);  // a program that is installed
+  CHECK(whose("torchrun --nproc_per_node 8 mine/tune.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 True --per_device_train_batch_size 2 --block_size 2048\n", "") == 0);  // nobody's
+}
+
 // SachinKonan/LLaMA-Factory-AutoReviewer sbatch/qwen2_5_7b_finetune.sbatch with its two configurations; hiyouga/LLaMA-Factory 109162dc model/model_utils/checkpointing.py.
 TEST_CASE("LLaMA-Factory's checkpoints beside FSDP2, and those that the Trainer asks it for again") {
   const auto of = [](const std::string& more, const std::string& version = "2", const std::vector<std::string>& set = {}) {

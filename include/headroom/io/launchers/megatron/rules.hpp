@@ -39,7 +39,12 @@ inline std::int32_t megatron_date(draft& d, const document& from) {
   const megatron_old_argument* oldest = nullptr;
   for (const auto& a : megatron_old_arguments)
     if (given(from.root, a.name) && (oldest == nullptr || a.last < oldest->last)) oldest = &a;
-  if (oldest == nullptr) return 0;
+  if (oldest == nullptr) {
+    // e7b74a4b7e of 2024-04-03 changed the default of --transformer-impl.
+    if (!given(from.root, "transformer-impl|attention-backend|use-legacy-models|spec"))
+      d.notes.push_back(from.source + ": no argument says how old Megatron-LM is: it is taken to be today's, whose layers are TransformerEngine's unless --transformer-impl says otherwise; before 2024-04 they were its own (--set framework.version=YYYY-MM where it is older)");
+    return 0;
+  }
   const auto place = from.place(std::string{oldest->name});
   d.say({"framework", "version"}, oldest->last, place);
   d.notes.push_back(place + ": Megatron-LM has " + std::string{oldest->name} + " up to " + std::string{oldest->last} + ": it is taken to be of that time");

@@ -14,6 +14,7 @@
 #include <headroom/io/launchers/openrlhf/import.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/programs/import_unsloth.hpp>
+#include <headroom/io/launchers/programs/projects.hpp>
 #include <headroom/io/launchers/programs/training_programs.hpp>
 #include <headroom/io/launchers/swift/megatron.hpp>
 #include <headroom/io/launchers/torchtitan/import.hpp>
@@ -97,12 +98,20 @@ class started_program {
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
            listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
-    if (p->name == "transformers" && otherwise_ == nullptr && script) says_little(c.words[i]);
+    if (script && otherwise_ == nullptr) says_whose(*p, c.words[i]);
     std::vector<shell_word> own;
     const auto* holds = script && p->name.starts_with("trl-") ? trl_own_script_of(c.words[i].text, words) : nullptr;
     if (holds != nullptr) words = own = trl_own_arguments(*d_, *holds, c.words[i], words, source_);
     arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
     if (holds != nullptr) ask_trl_release(*d_, c.words[i], source_);
+  }
+  /// A script goes by its name, which a changed copy has, too.
+  void says_whose(const training_program& p, const shell_word& script) {
+    if (p.name == "transformers") return says_little(script);
+    const auto project = project_of(p);
+    if (project.empty()) return;
+    const auto note = at(script.line) + ": " + in_quotes(script.shown()) + " is taken to be that of " + std::string{project} + ", as it is there: a copy that was changed may train another job than this";
+    if (std::find(d_->notes.begin(), d_->notes.end(), note) == d_->notes.end()) d_->notes.push_back(note);
   }
   /// A script that nobody knows, and that the Trainer's arguments alone say something of: above all other notes.
   void says_little(const shell_word& script) {
