@@ -171,6 +171,21 @@ TEST_CASE("LLaMA-Factory's checkpoints beside FSDP2, and those that the Trainer 
   CHECK(of("", "2", {"recompute={\"mode\": \"full\", \"reentrant\": true}"}) == nested);
 }
 
+// src/llmtuner/hparams/data_args.py of v0.7.0, src/llamafactory/hparams/data_args.py of v0.9.0 and v0.9.1.
+TEST_CASE("LLaMA-Factory's cutoff_len where nothing says it, by the age of the program") {
+  const std::string rest = " --stage sft --do_train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --dataset x --template qwen --finetuning_type lora --lora_target all --per_device_train_batch_size 4 --bf16 ";
+  const auto length = [&](const std::string& command, const std::string& more = {}) { return job_of({{"run.sh", command + rest + more + "\n"}}, {"hardware.gpus_per_node=1"}).batch.sequence; };
+  CHECK(length("CUDA_VISIBLE_DEVICES=0 python src/train_bash.py") == 1024);
+  CHECK(length("CUDA_VISIBLE_DEVICES=0 python src/train_bash.py", "--cutoff_len 512") == 512);
+  CHECK(length("CUDA_VISIBLE_DEVICES=0 llamafactory-cli train") == 2048);
+  const auto noted = [&](const std::string& more) {
+    const auto notes = draft_of({{"run.sh", "llamafactory-cli train" + rest + more + "\n"}}, {"hardware.gpus_per_node=1"}).notes;
+    return std::count_if(notes.begin(), notes.end(), [](const auto& n) { return holds(n, "cutoff_len is not given, and is 2048 in LLaMA-Factory since 0.9.1"); });
+  };
+  CHECK(noted("") == 1);
+  CHECK(noted("--cutoff_len 2048") == 0);
+}
+
 // haotian-liu/LLaVA c121f043: pyproject.toml pins transformers 4.37.2; llava/train/train.py, train(), tells from_pretrained bf16 or nothing; llava/model/llava_arch.py,
 // initialize_vision_tokenizer: with tune_mm_mlp_adapter and mm_use_im_start_end the embedding trains beside the projector.
 TEST_CASE("LLaVA's release of transformers, its weights under fp16, and the embedding that trains with new tokens") {

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/deepspeed/chat.hpp>
 #include <headroom/io/launchers/deepspeed/import_chat.hpp>
 #include <headroom/io/launchers/launch_start.hpp>
+#include <headroom/io/launchers/llama_factory/cutoff.hpp>
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/megatron/import_pai.hpp>
 #include <headroom/io/launchers/nemo/launch.hpp>
@@ -161,6 +162,7 @@ class started_program {
       return configured = true;
     });
     if (configured && !d_->trainer && p.name.starts_with("trl-")) return;  // it is asked for: without it the other arguments may say what they do not mean
+    if (p.name == "llama-factory" && !all.empty()) say_old_cutoff(script, all, words[0].line);
     const bool brought = !words.empty() && !path_end(script, p.flash).empty() && flash(p, all, words[0].line);
     if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
     if (brought && p.name == "fastchat") patched(at(words[0].line));

@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/axolotl/import.hpp>
 #include <headroom/io/launchers/called_model.hpp>
+#include <headroom/io/launchers/llama_factory/cutoff.hpp>
 #include <headroom/io/launchers/llama_factory/method.hpp>
 #include <headroom/io/launchers/llama_factory/ppo.hpp>
 #include <headroom/io/launchers/programs/internvl_arguments.hpp>
@@ -110,8 +111,8 @@ class trainer_arguments {
     std::string_view called;
     if (const auto* n = first_of(v_, p_->length, called))
       d_->say({"batch", "sequence"}, whole_at(*n, std::string{called}, 1, std::int64_t{1} << 31), v_.place(called));
-    else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}))
-      d_->say({"batch", "sequence"}, p_->length_default, v_.source());
+    else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}) && (d_->say({"batch", "sequence"}, p_->length_default, v_.source()), factory_))
+      note_default_cutoff(*d_, v_.source());
     const bool neat = v_.on("neat_packing");
     const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
     const bool packs = v_.on("packing", joins) || neat || sft_packing();  // samples are cut to one length either way
