@@ -115,6 +115,12 @@ TEST_CASE("a command that does not say how old verl is, where releases differ") 
   CHECK(holds(why("algorithm.use_kl_in_reward=False", {"environment.verl=0.6"}), "padded samples"));
   CHECK(with(eager, {"environment.verl=0.7"}) == said());
   CHECK(with("actor_rollout_ref.actor.calculate_entropy=False", {}).rollout == said().rollout);  // 0.7 brought it
+  // montehoover/verl 9c46ae81 examples/gmpo_trainer/test_dapo_7b_math.sh: what rewards are made by stands under "reward" since 2026-02.
+  CHECK(with("reward.reward_manager.name=dapo +reward.reward_kwargs.overlong_buffer_cfg.enable=True +reward.reward_kwargs.overlong_buffer_cfg.len=4096 +reward.reward_kwargs.max_resp_len=8192 reward.custom_reward_function.path=a.py", {}).rollout == said().rollout);
+  CHECK(holds(why("reward.reward_model.enable=True"), "reward.reward_model.enable = true is not modelled"));
+  auto nameless = bare + packs;
+  nameless.erase(nameless.find("actor_rollout_ref.rollout.name=vllm "), std::string{"actor_rollout_ref.rollout.name=vllm "}.size());
+  CHECK(holds(refusal_of({{"run.sh", nameless + "\n"}}), "actor_rollout_ref.rollout.name is not given, which verl 0.6 (2025-10) and later ask for"));
   // vLLM has no graphs up to 0.5 where nobody says otherwise.
   CHECK(with(packs, {"environment.verl=0.5"}).rollout.graphs == choice::no);
   CHECK(with(packs, {"environment.verl=0.6"}).rollout == said().rollout);

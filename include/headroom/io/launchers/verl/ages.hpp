@@ -26,7 +26,8 @@ inline constexpr std::string_view verl_since_04 =  // v0.4.0 of 2025-06-06, not 
     "trainer.rollout_data_dir|trainer.validation_data_dir|trainer.val_before_train";
 inline constexpr std::string_view verl_since_07 =  // v0.7.0 of 2026-01-05, not in v0.6.1
     "actor_rollout_ref.actor.calculate_entropy|actor_rollout_ref.actor.router_replay.mode|actor_rollout_ref.model.tiled_mlp.enabled|actor_rollout_ref.rollout.quantization|"
-    "actor_rollout_ref.rollout.enable_rollout_routing_replay|algorithm.rollout_correction.loss_type|reward_model.use_reward_loop|reward_manager.name";
+    "actor_rollout_ref.rollout.enable_rollout_routing_replay|algorithm.rollout_correction.loss_type|reward_model.use_reward_loop|reward_manager.name|"
+    "reward.custom_reward_function.path|reward.num_workers|reward.reward_manager.name|reward.reward_model.enable";
 
 /// The oldest release that has a command's keys, as 100 × major + minor; 0: any.
 inline std::int32_t verl_release_with(std::span<const shell_word> words) {

@@ -79,6 +79,7 @@ class verl_overrides {
   }
   void rollout() {
     const auto engine = v_.one_of("actor_rollout_ref.rollout.name", "", {"", "vllm", "sglang", "hf", "trtllm"});
+    if (engine.empty()) fail("headroom: " + v_.source() + ": actor_rollout_ref.rollout.name is not given, which verl 0.6 (2025-10) and later ask for, and which is vllm before: add actor_rollout_ref.rollout.name=vllm, or sglang, to the command");
     if (engine != "vllm" && engine != "sglang") fail("headroom: " + v_.place("actor_rollout_ref.rollout.name") + ": actor_rollout_ref.rollout.name " + in_quotes(engine) + " is not modelled by this version; accepted: vllm, sglang");
     const bool layered = v_.on("actor_rollout_ref.rollout.layered_summon"), frees = v_.on("actor_rollout_ref.rollout.free_cache_engine", true);
     json_value r = {{"engine", engine}, {"placement", "colocated"}, {"share", v_.share("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)}, {"tensor", v_.number("actor_rollout_ref.rollout.tensor_model_parallel_size", 2)},

@@ -171,6 +171,12 @@ inline constexpr auto verl_passed = std::to_array<passed_key>({
     {"global_profiler.global_tool_config.torch_memory.stacks", "*"}, {"global_profiler.global_tool_config.torch_memory.trace_alloc_max_entries", "*"},
     {"global_profiler.profile_continuous_steps", "*"}, {"global_profiler.save_path", "*"}, {"global_profiler.steps", "*"}, {"global_profiler.tool", "*"},
     {"ray_kwargs.ray_init.num_cpus", "*"}, {"ray_kwargs.timeline_json_file", "*"}, {"reward_manager.module.name", "*"}, {"reward_manager.module.path", "*"},
+    // Under "reward" since 67dc84b9 of 2026-02-11 (verl/trainer/config/reward/reward.yaml), as functions and their managers on the processor.
+    {"reward.custom_reward_function.name", "*"}, {"reward.custom_reward_function.path", "*"}, {"reward.num_workers", "*"}, {"reward.reward_kwargs.max_resp_len", "*"},
+    {"reward.reward_kwargs.overlong_buffer_cfg.enable", "*"}, {"reward.reward_kwargs.overlong_buffer_cfg.len", "*"}, {"reward.reward_kwargs.overlong_buffer_cfg.log", "*"},
+    {"reward.reward_kwargs.overlong_buffer_cfg.penalty_factor", "*"}, {"reward.reward_manager.module.name", "*"}, {"reward.reward_manager.module.path", "*"}, {"reward.reward_manager.name", "*"},
+    {"reward.reward_manager.source", "*"}, {"reward.reward_model.enable", "false"}, {"reward.sandbox_fusion.max_concurrent", "*"}, {"reward.sandbox_fusion.memory_limit_mb", "*"},
+    {"reward.sandbox_fusion.url", "*"},
     {"reward_manager.name", "*"}, {"reward_manager.source", "*"}, {"reward_model.enable", "false"}, {"reward_model.enable_resource_pool", "*"},
     {"reward_model.forward_max_token_len_per_gpu", "*"}, {"reward_model.launch_reward_fn_async", "*"}, {"reward_model.max_length", "*"},
     {"reward_model.micro_batch_size", "*"}, {"reward_model.micro_batch_size_per_gpu", "*"}, {"reward_model.model.external_lib", "*"},
