@@ -139,6 +139,10 @@ class gpt_neox_config {
     if (const auto name = k_.word("optimizer.type", "Adam"); name != "Adam" && name != "adam") unmodelled("optimizer.type", "read is Adam");
     d_->replace("optimizer", {{"name", "adamw"}, {"implementation", "fused"}}, k_.place("optimizer"));
     const auto stage = zero();
+    const auto extra = k_.find("deepspeed_extra_args") == nullptr ? json_value::object() : *k_.find("deepspeed_extra_args");
+    if (!extra.is_object()) wrong_value("deepspeed_extra_args", "an object", extra);
+    for (const auto& [key, value] : extra.items())  // DeepSpeed's own keys: one logs collectives, one is of its launcher
+      if (key != "comms_logger" && key != "ssh_port") d_->unmodelled_key("deepspeed_extra_args." + key, value, k_.place("deepspeed_extra_args"));
     const bool half = k_.on("fp16.enabled"), brain = k_.on("bf16.enabled");
     const auto said = k_.word("precision", half ? "fp16" : brain ? "bfloat16" : "fp32");
     if (said != "fp16" && said != "bfloat16") unmodelled("precision", "read are fp16 and bfloat16");

@@ -15,7 +15,7 @@ inline constexpr auto gpt_neox_read = std::to_array<std::string_view>({
     "max_position_embeddings", "pos_emb", "no_weight_tying", "attention_config", "make_vocab_size_divisible_by", "scaled_upper_triang_masked_softmax_fusion", "bias_gelu_fusion", "rotary_pct", "gpt_j_residual",
     "tokenizer_type", "vocab_file", "attention_dropout", "hidden_dropout", "checkpoint_activations", "partition_activations", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
     "optimizer", "fp16", "bf16", "zero_optimization", "data_types", "num_nodes", "num_gpus", "global_num_gpus", "include", "hostfile",
-    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp",
+    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp", "deepspeed_extra_args",
 });
 
 // clang-format off
@@ -40,7 +40,7 @@ inline constexpr auto gpt_neox_passed = std::to_array<passed_key>({
     {"profile_backward", "*"}, {"fp32_allreduce", "false"}, {"communication_data_type", ""}, {"prescale_gradients", "*"}, {"gradient_predivide_factor", "*"}, {"sparse_gradients", "false"}, {"amp", "-"},
     {"gradient_clipping", "*"}, {"clip_grad", "*"}, {"steps_per_print", "*"}, {"wall_clock_breakdown", "*"}, {"dump_state", "*"}, {"flops_profiler", "-"}, {"autotuning", "-"}, {"activation_checkpointing", "-"},
     {"sparse_attention", "-"}, {"data_efficiency", "-"}, {"curriculum_learning", "-"}, {"curriculum_seqlen", "0"}, {"elasticity", "-"}, {"comms_logger", "*"}, {"compression_training", "-"}, {"csv_monitor", "*"},
-    {"tensorboard", "*"}, {"wandb", "*"}, {"checkpoint", "*"}, {"deepspeed_extra_args", "-"}, {"deepspeed", "true"}, {"scheduler", "*"}, {"use_bnb_optimizer", "false"}, {"lazy_mpu_init", "*"}, {"train_impl", "normal"},
+    {"tensorboard", "*"}, {"wandb", "*"}, {"checkpoint", "*"}, {"deepspeed", "true"}, {"scheduler", "*"}, {"use_bnb_optimizer", "false"}, {"lazy_mpu_init", "*"}, {"train_impl", "normal"},
     {"dpo_fp32", "*"}, {"dpo_reference_free", "*"}, {"dpo_beta", "*"}, {"kto_fp32", "*"}, {"kto_desirable_weight", "*"}, {"kto_undesirable_weight", "*"}, {"z_loss", "*"}, {"kto_beta", "*"}, {"fp32_reinforce", "*"},
     {"kl_impl", "*"}, {"kl_div_beta", "*"}, {"reinforce_leave_one_out", "*"}, {"precompute_model_name", "*"}, {"deepscale", "false"}, {"deepscale_config", "*"},
     // Steps, samples, logs, checkpoints and the launcher.
