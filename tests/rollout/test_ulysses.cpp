@@ -42,6 +42,17 @@ TEST_CASE("one exchange: what is sent, what comes and what is made of it") {
   }
 }
 
+TEST_CASE("one exchange of a whole tensor") {
+  // What is sent or what comes is copied, and the other is not: 12,288 bytes of the tensor, of that one and of the result.
+  for (const bool along_heads : {true, false}) {
+    program p(1);
+    const auto x = p.input(6144, 2, true);
+    p.set_output(ops::exchange_pieces(p, x, along_heads, true));
+    CHECK(walk_forward(p, recording::on).peak.total == bytes{3 * 12'288});
+    CHECK(walk_backward(p).peak.total == bytes{3 * 12'288});
+  }
+}
+
 TEST_CASE("attention over two ranks: the layer's own q, k and v, those of all positions, and the result twice") {
   const shape m{.layers = 1, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16, .ffn = 64, .vocab = 8};
   scene s;
@@ -124,6 +135,57 @@ TEST_CASE("heads go round: as many as the ranks divide, and keys that several ra
   CHECK_FALSE(why(other).empty());
   // Of two heads of keys eight ranks have a copy each: more is held for a moment than where each has its own.
   CHECK(why(tuned("qwen2.5-3b", 2, 2, 4, 512, 0.2, 2)).empty());
+}
+
+/// modelscope/ms-swift examples/train/sequence_parallel/sequence_parallel_grpo.sh, with fewer and shorter samples.
+job swift_cut(int cut, const char* framework, const char* sharding) {
+  return io::read_job(io::parse_json(std::string{R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8, "host_memory_gib": 2048}, "framework": ")"} + framework + R"(", "precision": )" +
+                                         (std::string_view{framework} == "deepspeed" ? R"("bf16-mixed")" : R"({"parameters": "bf16", "compute": "bf16", "gradients": "bf16", "reduce": "bf16", "master": "none", "state": "bf16"})") + R"(, "sharding": )" + sharding + R"(, "parallel": {"context": )" + std::to_string(cut) + R"(, "context_kind": "ulysses"},
+    "batch": {"micro": 4, "accumulation": )" + std::to_string(8 * cut) + R"(, "sequence": 1000, "packed": true}, "recompute": "full", "attention": "flash", "objective": {"kind": "grpo", "trainer": "ms-swift", "reference": "copy"},
+    "rollout": {"engine": "vllm", "placement": "separate", "prompt": 401, "completion": 599, "generations": 32, "iterations": 2}})", "job"));
+}
+
+TEST_CASE("ms-swift cuts a row, whose logits are divided into a copy") {
+  const auto cut = estimate(swift_cut(4, "deepspeed", R"({"kind": "zero", "stage": 3})"));
+  // 4 samples of 1,000 tokens on 4 GPUs: 1,000 tokens of 152,064 words, in bf16.
+  const std::int64_t part = 2 * 152'064LL * 1000;
+  // What the model returned, its quotient by the temperature, and the log-probabilities of the one row.
+  CHECK(logits(cut, phase::loss_forward) == 3 * part);
+  // Scores are made alike: two GPUs have twice as much, and of a layer's tensors a few are left there.
+  const auto more = [&](const char* framework, const char* sharding) { return estimate(swift_cut(2, framework, sharding)).ranks[0][phase::score] - estimate(swift_cut(4, framework, sharding)).ranks[0][phase::score]; };
+  CHECK(more("deepspeed", R"({"kind": "zero", "stage": 3})") >= bytes{3 * part});
+  CHECK(more("deepspeed", R"({"kind": "zero", "stage": 3})") < bytes{3 * part + part / 10});
+  // Without: of a row all behind its first prompt, 4,000 - 400, but for the last of each; divided where they lie, and scored token after token.
+  const auto whole = estimate(swift_cut(1, "deepspeed", R"({"kind": "zero", "stage": 3})"));
+  CHECK(logits(whole, phase::loss_forward) >= 2 * 2 * 152'064LL * 3596);
+  // Under autocast logits leave the model in fp32: they, their quotient, and its exponentials.
+  CHECK(more("hf-trainer", R"({"kind": "ddp"})") >= bytes{3 * 2 * part});
+  CHECK(more("hf-trainer", R"({"kind": "ddp"})") < bytes{3 * 2 * part + part / 10});
+  // Checkpoints: the input of 28 layers, 3,584 wide, in bf16, of 1,000 tokens.
+  const auto kept = cut.ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations];
+  CHECK(kept >= bytes{28 * 2 * 3584LL * 1000});
+  CHECK(kept < bytes{36 * 2 * 3584LL * 1000});
+  // ZeRO divides states by all eight GPUs.
+  const auto states = [](const report& r) { return r.ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::optimizer_state]; };
+  CHECK(states(cut) == states(whole));
+}
+
+TEST_CASE("where ms-swift goes on in a ring is refused") {
+  const auto why = [](const job& j) {
+    const auto o = objection_to(j);
+    return std::string{o.sentence == nullptr ? "" : o.sentence};
+  };
+  const auto j = swift_cut(4, "deepspeed", R"({"kind": "zero", "stage": 3})");
+  CHECK(why(j).empty());
+  auto other = j;
+  other.model = *models::find("qwen2.5-3b");  // two heads of keys
+  CHECK(why(other).find("divide kv_heads") != std::string::npos);
+  other = j, other.batch.packed = false;
+  CHECK(why(other).find("of ms-swift batch.packed true") != std::string::npos);
+  other = j, other.rollout.generations = 48;  // of 256
+  CHECK(why(other).find("rollout.generations must divide") != std::string::npos);
+  other = j, other.objective.kind = objective_kind::dpo, other.rollout = {};
+  CHECK_FALSE(why(other).empty());
 }
 
 TEST_CASE("the largest batches of verl's tuning table lie between those of samples of 300 and of 500 tokens") {

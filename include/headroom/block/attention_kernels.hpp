@@ -129,7 +129,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set
   p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
-  return exchanges ? exchange_pieces(p, out, false) : out;
+  return exchanges ? exchange_pieces(p, out, false, s.exchanges_whole) : out;
 }
 
 }  // namespace headroom::ops

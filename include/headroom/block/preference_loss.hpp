@@ -94,9 +94,11 @@ constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
   return y;
 }
 
-/// Logits / temperature, of the slice that is read: the quotient takes the logits' name, who are gone with it.
+/// Logits / temperature, of the slice that is read: the quotient takes the logits' name, who are gone with it. Where all are read, what the model
+/// returned still names them.
 constexpr tensor divided_into_copy(program& p, const scene& s, tensor logits) {
-  const auto x = without_last(p, s, logits);
+  const auto x = s.scoring.shifts ? without_last(p, s, logits) : logits;
+  if (!s.scoring.shifts) p.hold_in_forward(logits);
   const auto y = p.make(p.elements(x), p.width(x), row::logits);
   p.step(x.bit(), y.bit());
   p.hold_in_forward(y);

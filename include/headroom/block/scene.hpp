@@ -26,6 +26,7 @@ struct scene {
   bool compares{};                   ///< scores are compared with those of another model's forward (scoring)
   bool compiled_loss{};
   headroom::context_kind context_kind{};
+  bool exchanges_whole{};            ///< heads are exchanged for positions in one tensor, not in pieces (ms-swift)
   std::int64_t width{};              ///< bytes of an element in a matrix multiplication
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
   bool wide_outputs{};               ///< units return fp32, whatever they compute in (FSDP2's output_dtype)

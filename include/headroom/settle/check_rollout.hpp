@@ -169,8 +169,8 @@ constexpr objection check_rollout(const job& j, const auto& no) {
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
-  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
-    return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs, the completions of a step", r.generations);
+  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation), j.hardware.gpus() / j.parallel.context) % r.generations != 0)
+    return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs (over parallel.context), the completions of a step", r.generations);
   if (const auto why = check_drawn(j, no)) return why;
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);

@@ -58,8 +58,8 @@ constexpr void settle_micro_batch(settled_job& r) {
   r.layer.samples = checked::mul(j.batch.micro, sequences_of(j.objective));
   const auto& o = j.objective;
   const bool scores = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo || distils_by_swift(o);
-  // verl, NeMo-RL and OpenRLHF (openrlhf/models/actor.py forward) make logits of whole samples.
-  const bool last_alone = scores && o.code != method_code::verl && o.code != method_code::nemo_rl && o.code != method_code::openrlhf && j.framework.modules.eager();
+  // verl, NeMo-RL and OpenRLHF (openrlhf/models/actor.py forward) make logits of whole samples, ms-swift of a rank's part of a row.
+  const bool last_alone = scores && o.code != method_code::verl && o.code != method_code::nemo_rl && o.code != method_code::openrlhf && j.framework.modules.eager() && j.parallel.context == 1;
   r.layer.kept = j.rollout.given() && last_alone ? j.rollout.completion + 1 : 0;
   if (r.layer.kept > 0 && j.rollout.data_answers >= r.layer.kept) r.layer.kept = j.rollout.data_answers < j.batch.longest() ? j.rollout.data_answers + 1 : 0;
   // Of samples in one row all behind the first prompt (ms-swift rlhf_trainers/utils.py collate_to_grpo_micro_batch); GKD's are chosen by a mask.
@@ -82,6 +82,7 @@ constexpr void settle_tokens(settled_job& r) {
   s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;
   s.context = j.parallel.context;
   s.context_kind = j.parallel.context_kind;
+  s.exchanges_whole = of_swift(j.objective.code);
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
   s.expert_imbalance = j.parallel.expert_imbalance_percent;

@@ -203,6 +203,8 @@ constexpr void settle_method_loss(settled_job& r) {
   // padding_free: dpo_trainer.py concatenated_forward, kto_trainer.py get_batch_logps, grpo_trainer.py _get_logps_via_local_forward
   s.scoring.one_row = j.batch.packed && of_swift(o.code) && !s.scoring.divergence;
   s.scoring.by_token = s.scoring.one_row && generates(o.kind);
+  // grpo_trainer.py _get_logps_via_sp: of a part of the row, whose labels are rolled, the quotient lies beside the logits.
+  if (j.parallel.context > 1 && of_swift(o.code)) s.scoring.divides = divided_by_temperature::into_copy, s.scoring.shifts = s.scoring.by_token = false;
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind) && reference_of(j) != reference_way::swapped;
   s.wide_outputs = o.code == method_code::nemo_rl;
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;

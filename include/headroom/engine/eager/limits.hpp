@@ -35,16 +35,18 @@ constexpr objection check_spread(const job& j, const auto& no) {
 }
 
 /// verl's, which patches the function that calls flash attention (verl/models/transformers/monkey_patch.py apply_monkey_patch, whose assertions
-/// these are). Samples lie without padding in one row, which is cut into equal pieces.
+/// these are), and ms-swift's, which goes round in a ring where heads of keys do not suffice (swift/sequence_parallel/sequence_parallel.py
+/// _init_device_mesh). Samples lie without padding in one row, which is cut into equal pieces.
 constexpr objection check_ulysses(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& o = j.objective;
   const auto ranks = j.parallel.context;
-  if (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo && o.kind != objective_kind::sft) || !j.sharding.gathers_units())
-    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP by this version; otherwise it must be ring or all-gather", j.framework.label);
-  if (j.attention != attention::flash || j.batch.padded) return no("headroom: verl exchanges heads for positions around flash attention of samples without padding: attention must be flash, and batch.padded false");
-  if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && ranks % m.kv() != 0))
-    return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or be a multiple of them; it is", ranks);
+  const bool swift = o.code == method_code::ms_swift && o.kind == objective_kind::grpo && !j.sharding.gathers_units();
+  if (!swift && (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo && o.kind != objective_kind::sft) || !j.sharding.gathers_units()))
+    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP, and ms-swift's GRPO over DDP and DeepSpeed by this version; otherwise it must be ring or all-gather", j.framework.label);
+  if (j.attention != attention::flash || (swift ? !j.batch.packed : j.batch.padded)) return no("headroom: heads are exchanged for positions around flash attention of samples without padding: attention must be flash, and batch.padded false, of ms-swift batch.packed true");
+  if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && (swift || ranks % m.kv() != 0)))
+    return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or, of verl, be a multiple of them; it is", ranks);
   if (m.sparse() || m.latent() || m.sliding_window > 0 || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.pattern.period > 0 || m.attention_softcap > 0 || m.gated_attention || m.attention_sinks || j.compile)
     return no("headroom: parallel.context_kind \"ulysses\" is modelled for decoders of plain layers and attention by this version, not compiled; model", m.label);
   return {};

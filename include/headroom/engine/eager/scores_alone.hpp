@@ -15,10 +15,11 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto width = how.widens ? 4 : sc.loss.logits.width();
   const bool alone = (sc.samples == 1 || s.source->batch.packed) && s.source->objective.code == method_code::nemo_rl;  // a slice of one row is contiguous as it is
   const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
-  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(samples, positions, sc.vocabulary, width)}; };
+  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::ceil_div(checked::mul(samples, positions), sc.context), sc.vocabulary, width)}; };
   // Where they are evaluated, entropies are made of a copy, too.
   const bool evaluates = evaluated_at_once(*s.source) > 0;
   const auto copied = evaluates && (how.entropy == logits_entropy::of_copy || how.entropy == logits_entropy::all_at_once) ? of(sc.samples) : bytes{0};
+  if (how.divides == divided_by_temperature::into_copy && !how.shifts) return 2 * of(sc.samples);
   if (how.divides == divided_by_temperature::into_copy) return max(of(sc.samples), of(evaluates && how.entropy == logits_entropy::by_sample ? 3 : 1));
   return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? (alone ? 1 : 2) * of(sc.samples) : of(1));
 }
@@ -27,7 +28,7 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
 constexpr bytes widened_logits(const settled_job& s, const scene& sc) {
   if (s.source->objective.code == method_code::verl || sc.scoring.widens || sc.loss.logits.width() <= s.precision.compute.width()) return bytes{0};
   const auto positions = sc.kept > 0 ? sc.kept : sc.sequence;
-  return bytes{checked::mul(sc.samples, positions, sc.vocabulary, sc.loss.logits.width())};
+  return bytes{checked::mul(checked::ceil_div(checked::mul(sc.samples, positions), sc.context), sc.vocabulary, sc.loss.logits.width())};
 }
 
 /// Logits that the policy and the reference leave while the others score (DeepSpeed-Chat dschat/rlhf/ppo_trainer.py generate_experience).

@@ -53,6 +53,7 @@ class swift_rollout {
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8, v_->has("teacher_model") || v_->has("teacher_model_server") ? 1 : 2), v_->place("num_generations"));  // rlhf_args.py _init_teacher
     d_->job["objective"]["kind"] = "grpo";
     drawn_once();
+    cut();
     together();
     generation();
     // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
@@ -130,6 +131,16 @@ class swift_rollout {
     d_->notes.push_back(v_->place("dynamic_sample") + ": " + what);
     d_->assumed.push_back(what);
   }
+  /// GPUs that train on parts of the same row, each of them in turn with what each of them has drawn (swift/sequence_parallel; grpo_trainer.py __init__,
+  /// _prepare_inputs).
+  void cut() {
+    ranks_ = v_->number("sequence_parallel_size", 1);
+    if (ranks_ == 1) return;
+    const auto place = v_->place("sequence_parallel_size");
+    if (!v_->on("padding_free") || !v_->on("use_vllm")) d_->unmodelled_key("sequence_parallel_size", ranks_, place, "read of rows without padding (padding_free) that an engine completes");
+    d_->say({"parallel"}, {{"context", ranks_}, {"context_kind", "ulysses"}}, place);
+    d_->job["batch"]["accumulation"] = checked::mul(ranks_, v_->number("gradient_accumulation_steps", 1));
+  }
   /// Completions of so many micro-batches are generated and scored together, and so many updates learn from them (grpo_trainer.py, _prepare_inputs).
   /// generation_batch_size counts those of all processes (args_mixin.py, RolloutTrainerArgumentsMixin).
   void together() {
@@ -137,7 +148,7 @@ class swift_rollout {
     if (!v_->on("use_vllm")) return;  // own_module()
     const auto accumulated = v_->number("gradient_accumulation_steps", 1);
     const auto all = v_->number("generation_batch_size", 0, 0);
-    if (const auto steps = v_->number("steps_per_generation", 0, 0); steps > 0 && steps != accumulated) d_->say({"rollout", "steps_per_generation"}, steps, v_->place("steps_per_generation"));
+    if (const auto steps = v_->number("steps_per_generation", 0, 0); steps > 0 && steps != accumulated) d_->say({"rollout", "steps_per_generation"}, checked::mul(steps, ranks_), v_->place("steps_per_generation"));
     else if (steps == 0 && all > 0) d_->know(d_->generation_batch, "generation_batch_size", all, v_->place("generation_batch_size"));
   }
   void generation() {
@@ -181,6 +192,7 @@ class swift_rollout {
 
   draft* d_;
   named_values* v_;
+  std::int64_t ranks_{1};  ///< GPUs that share each row
   bool always_{};  ///< an engine generates where nothing is said
 };
 
