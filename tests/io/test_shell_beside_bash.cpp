@@ -133,7 +133,64 @@ std::string read_here(const std::string& script) {
   return r;
 }
 
+/// The scripts of a file, between lines of %%.
+std::vector<std::string> scripts_of(const std::string& name) {
+  const auto text = io::read_file(std::string{HEADROOM_TEST_DATA} + "/" + name);
+  std::vector<std::string> r;
+  for (std::size_t from = 0; from < text.size();) {
+    const auto end = std::min(text.find("\n%%\n", from), text.size() - 1);
+    r.push_back(text.substr(from, end + 1 - from));
+    from = end + 4;
+  }
+  return r;
+}
+
 }  // namespace
+
+TEST_CASE("each of the shell's ways to say a command is read as bash runs it") {
+  const test_programs::scratch at;
+  const auto scripts = scripts_of("shell_as_bash.txt");
+  REQUIRE(scripts.size() > 200);
+  std::string all = "cd " + at.file("") + "\nprintf '#!/bin/sh\nfor x; do printf \"|%%s\" \"$x\"; done; printf \"\\\\n\"\n' > run; chmod +x run; PATH=$PWD:$PATH\n";
+  for (std::size_t i = 0; i < scripts.size(); ++i) all += "bash " + at.file(std::to_string(i) + ".sh", scripts[i]) + "; printf '\\003'\n";
+  REQUIRE(std::system(("bash " + at.file("all.sh", all) + " > " + at.file("said") + " 2> " + at.file("errors") + " < /dev/null").c_str()) == 0);
+  const auto said = io::read_file(at.file("said"));
+  std::size_t from = 0;
+  for (const auto& script : scripts) {
+    CAPTURE(script);
+    const auto end = said.find('\003', from);
+    REQUIRE(end != std::string::npos);
+    CHECK(read_here(script) == said.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
+TEST_CASE("what bash alone can say is left open, and guessed nowhere") {
+  const auto rows = scripts_of("shell_left_open.txt");
+  CHECK(rows.size() > 20);
+  for (const auto& row : rows) {
+    CAPTURE(row);
+    const auto bar = row.find("\n%=\n");
+    REQUIRE(bar != std::string::npos);
+    std::string seen = row.substr(bar + 4);
+    CHECK(read_here(row.substr(0, bar + 1)) == seen);
+    CHECK(seen.find("OPEN") != std::string::npos);
+  }
+  // What goes on in the next choice of case would be lost.
+  const std::string choice = "case a in\n  a) run 1 ;;\n  b) run 2 ;;\nesac\n";
+  CHECK(read_here(choice) == "|1\n");
+  for (const char* on : {";&", ";;&"}) {
+    auto other = choice;
+    CHECK_THROWS_WITH_AS(read_here(other.replace(other.find(";;"), 2, on)), "headroom: s.sh:2: what a choice of case goes on with behind ;& or ;;& is not read; end it with ;; and write its commands out", job_error);
+  }
+  // A script that says how it should be started is read as if it were: bash runs nothing of these.
+  CHECK(read_here("if [ -z \"$A\" ]; then echo usage; exit 1; fi\nrun b\n") == "|b\n");
+  CHECK(read_here("if [ $# -lt 2 ]; then echo usage; exit; fi\nrun b\n") == "|b\n");
+  CHECK(read_here("for i in a b; do if [ -z \"$A\" ]; then continue; fi; run $i; done\n") == "|a\n|b\n");
+  CHECK(read_here("[ -z \"$A\" ] && exit\nrun b\n") == "|b\n");
+  CHECK(read_here("usage() { echo; exit 2; }\n[ -z \"$A\" ] && usage\nrun b\n") == "|b\n");
+  CHECK(read_here("case b in\n  a) run 1 ;&\n  b) run 2 ;;\nesac\n") == "|2\n");  // it does not run
+}
 
 TEST_CASE("scripts say what bash says of them") {
   constexpr int scripts = 400;

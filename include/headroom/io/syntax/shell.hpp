@@ -173,9 +173,13 @@ class shell_parser {
       return s_.end_word();
     }
     c_.at += twice ? 2 : 1;
+    line_.apart = !twice && c != ';';
     end_command(c == ';' || (c == '&' && !twice) ? shell_joint::end : c == '&' ? shell_joint::on_success : twice ? shell_joint::on_failure : shell_joint::pipe);
     if (c != ';' || !(twice || c_.peek() == '&') || !run_.chooses()) return;
-    if (c_.peek() == '&') ++c_.at;
+    if (c_.peek() == '&') {
+      if (run_.runs() != certainty::no) c_.stop("what a choice of case goes on with behind ;& or ;;& is not read; end it with ;; and write its commands out");
+      ++c_.at;
+    }
     run_.end_choice();
     pattern_ = true;
   }
@@ -213,6 +217,7 @@ class shell_parser {
     finish_word();
     redirects_ = false;
     line_.words = std::exchange(s_.words, {});
+    line_.apart = std::exchange(piped_, then == shell_joint::pipe) || line_.apart;
     if (!awaited_.empty() && !line_.words.empty() && line_.words[0].text == "cat" && then == shell_joint::pipe) {  // cat <<END | tee FILE: the lines are still to come
       line_ = {};
       return;
@@ -251,6 +256,7 @@ class shell_parser {
     std::string end;
     bool verbatim;
   };
+  bool piped_{};                  ///< the command before writes to the one that is read
   std::vector<awaited> awaited_;  ///< what the lines after << end with
 };
 

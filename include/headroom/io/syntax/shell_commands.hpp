@@ -17,18 +17,15 @@ class shell_commands {
   shell_commands(shell_cursor& cursor, shell_script& script, shell_flow& flow, reader inside) : c_(&cursor), script_(&script), flow_(&flow), files_(cursor, script, flow), inside_(std::move(inside)) {}
 
   [[nodiscard]] shell_settled settled() const { return {*c_->state, script_->unset, !script_->directives.empty()}; }
-  /// What a command that runs does, and whether it succeeds. `alone`: no && or || decides whether it runs.
-  certainty execute(const shell_line& line, bool alone) {
+  /// What a command that runs does, and whether it succeeds. `surely`: nothing open decides whether it runs.
+  certainty execute(const shell_line& line, bool surely) {
     const auto& words = line.words;
+    surely_ = surely && !line.apart;
     for (const auto& a : line.arrays) assign_array(a, words);
     if (words.empty()) return certainty::yes;
     if (shell_declares(words[0].text)) return declared(words);
-    std::size_t first = 0;
-    static constexpr std::string_view before[] = {"env", "time", "exec", "nohup"};
-    while (first < words.size() && std::find(std::begin(before), std::end(before), words[first].text) != std::end(before)) {
-      ++first;
-      while (first < words.size() && words[first].text.size() > 1 && words[first].text[0] == '-' && shell_assigned(words[first].text) == 0 && words[first].text[1] != '-') ++first;
-    }
+    std::size_t first = words_before_command(words);
+    const bool replaces = std::any_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first), [](const shell_word& w) { return w.text == "exec"; });
     shell_command c;
     for (; first < words.size() && shell_assigned(words[first].text) > 0; ++first) c.settings.push_back(words[first]);
     c.words.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
@@ -36,10 +33,13 @@ class shell_commands {
       for (const auto& w : c.settings) assign(w);
       return c.settings.empty() || c.settings.back().known() ? certainty::yes : certainty::open;
     }
+    if (const auto name = listed_in(c.words[0].text); !name.empty()) return leave_open({name, c.words[0].line}), certainty::yes;
     if (line.document && reads_document(c.words, *line.document, line.document_line)) return certainty::open;
-    if (const auto t = builtin(c.words, alone)) return *t;
+    if (const auto t = builtin(c.words)) return *t;
     if (line.target && files_.writes(line, c)) return certainty::yes;
-    return started(line, std::move(c));
+    const auto t = started(line, std::move(c));
+    if (replaces) end_shell();
+    return t;
   }
   /// A line that surely does not run.
   void pass_over(const shell_line& line) {
@@ -52,6 +52,17 @@ class shell_commands {
     }
   }
  private:
+  /// Reads a text that a shell of its own runs, or this one, which may end there.
+  void read_inside(std::string_view text, int line, const std::vector<shell_word>& settings, bool own) {
+    inside_(text, line, settings, own);
+    if (std::exchange(c_->state->ended, false) && !own) end_shell();
+  }
+  /// exit, and exec of a program.
+  void end_shell() {
+    if (!surely_ || !flow_->ends_all()) return;
+    c_->state->ended = true;
+    c_->at = c_->text.size();
+  }
   [[nodiscard]] static bool has_flag(const std::vector<shell_word>& words, char flag) {
     for (std::size_t i = 1; i < words.size() && words[i].text.starts_with('-'); ++i)
       if (words[i].text.find(flag) != std::string::npos) return true;
@@ -70,6 +81,7 @@ class shell_commands {
       const auto name = w.text.substr(0, n > 0 ? n : std::string::npos);
       if (name.empty() || !std::all_of(name.begin(), name.end(), shell_name_char)) continue;
       if (own) c_->state->keep(name);
+      if (own && n > 0 && w.text[n] != '+') c_->state->set(name, {}, flow_->nested());  // no list that the name is outside
       if (n > 0 && whole)
         sum_of(name, w.text.substr(w.text.find('=') + 1), w.line);
       else if (n > 0)
@@ -88,6 +100,8 @@ class shell_commands {
     shell_variable v{{}, true};
     if (const auto it = c_->state->variables.find(name); a.named[n] == '+' && it != c_->state->variables.end()) v.items = it->second.items;
     v.items.insert(v.items.end(), a.items.begin(), a.items.end());
+    const auto placed = [](const shell_word& w) { return w.text.starts_with('[') && w.text.find("]=") != std::string::npos; };
+    if (std::any_of(a.items.begin(), a.items.end(), placed)) return leave_open({name, a.items[0].line});  // ([2]=x [key]=y)
     c_->spend(v.cost());
     c_->state->set(name, std::move(v), flow_->nested());
   }
@@ -103,9 +117,13 @@ class shell_commands {
     const auto name = word.text.substr(0, n);
     const bool more = word.text[n] == '+';
     auto value = word.text.substr(n + (more ? 2 : 1));
-    if (const auto it = c_->state->variables.find(name); more && it != c_->state->variables.end() && !it->second.items.empty() && !it->second.array) value = it->second.items[0].text + value;
-    c_->spend(value.size() + name.size());
-    c_->state->set(name, {{{value, word.line}}, false}, flow_->nested());
+    const auto it = c_->state->variables.find(name);
+    shell_variable v = it != c_->state->variables.end() && it->second.array ? it->second : shell_variable{};  // of a list it is the first
+    if (more && it != c_->state->variables.end() && !it->second.items.empty()) value = it->second.items[0].text + value;
+    c_->spend(value.size() + name.size() + v.cost());
+    if (v.items.empty()) v.items.emplace_back();
+    v.items[0] = {value, word.line};
+    c_->state->set(name, std::move(v), flow_->nested());
   }
   void leave_open(const shell_word& name) {
     if (!name.text.empty() && std::all_of(name.text.begin(), name.text.end(), shell_name_char)) c_->state->set(name.text, {shell_cursor::open("$" + name.text, name.line)}, flow_->nested());
@@ -123,7 +141,7 @@ class shell_commands {
   }
 
   /// Commands of the shell itself.
-  std::optional<certainty> builtin(const std::vector<shell_word>& w, bool alone) {
+  std::optional<certainty> builtin(const std::vector<shell_word>& w) {
     const auto& name = w[0].text;
     if (name == "[" || name == "[[") {
       const bool closed = w.size() > 1 && w.back().text == (name == "[" ? "]" : "]]");
@@ -146,7 +164,12 @@ class shell_commands {
     if (name == "unset" && !has_flag(w, 'f')) unset(w);
     if (name == "shift") shift(w);
     if (name == "set" && w.size() > 1 && w[1].text == "--") c_->state->place({w.begin() + 2, w.end()}, w[0].line, flow_->nested());
-    if ((name == "exit" || name == "return") && alone && flow_->plain()) c_->at = c_->text.size();
+    // A status that is not 0, behind a test or in a function, is of a script that was not started as it should be: what that would run is read.
+    const bool fails = name == "exit" && w.size() > 1 && w[1].text != "0";
+    if (name == "exit" && !fails) end_shell();
+    if (fails && surely_ && flow_->plain()) c_->at = c_->text.size();
+    if ((name == "continue" || name == "break") && surely_ && !c_->state->guessed && w.size() == 1) return flow_->skip(name == "break"), certainty::yes;
+    if (name == "return" && surely_ && flow_->ends_all()) c_->at = c_->text.size();
     static constexpr std::string_view succeed[] = {".", "cd", "conda", "exit", "export", "mkdir", "module", "pip", "pip3", "return", "set", "shift", "sleep", "source", "trap", "ulimit", "unset", "wait"};
     if (std::find(std::begin(succeed), std::end(succeed), name) != std::end(succeed)) return certainty::yes;
     return std::nullopt;
@@ -185,7 +208,7 @@ class shell_commands {
       return certainty::yes;
     }
     if (line.document && (name == "sbatch" || name == "bash" || name == "sh")) {  // a script of its own
-      inside_(*line.document, line.document_line, c.settings, true);
+      read_inside(*line.document, line.document_line, c.settings, true);
       return certainty::open;
     }
     if (const auto f = c_->state->functions.find(name); f != c_->state->functions.end()) {
@@ -195,13 +218,14 @@ class shell_commands {
     }
     if (const auto within = command_in_string(c); !within.text.text.empty()) {
       const auto known = script_->commands.size();
-      inside_(within.text.text, within.text.line, c.settings, name != "eval");
+      read_inside(within.text.text, within.text.line, c.settings, name != "eval");
       if (name == "srun" || name == "mpirun" || name == "mpiexec") {  // what starts the string starts its commands
         c_->spend((script_->commands.size() - known) * shell_variable{{c.words.begin(), c.words.begin() + static_cast<std::ptrdiff_t>(within.at)}}.cost());
         for (auto i = known; i < script_->commands.size(); ++i) script_->commands[i].words.insert(script_->commands[i].words.begin(), c.words.begin(), c.words.begin() + static_cast<std::ptrdiff_t>(within.at));
       }
       return certainty::open;
     }
+    for (auto& w : c.words) std::erase(w.text, line_goes_on);
     c.loops = flow_->loops();
     c_->spend(c.loops.size() + 64);
     script_->commands.push_back(std::move(c));
@@ -217,7 +241,7 @@ class shell_commands {
     for (const auto* name : {"#", "*", "@"}) state.keep(name);
     state.place(std::move(own), c.words[0].line, flow_->nested());
     ++state.calls;
-    inside_(f.text, f.line, c.settings, false);
+    read_inside(f.text, f.line, c.settings, false);
     --state.calls;
     state.end_call(before);
   }
@@ -227,6 +251,7 @@ class shell_commands {
   shell_flow* flow_;
   shell_written_files files_;
   reader inside_;
+  bool surely_{};  ///< nothing open decides whether what is executed runs, in this shell
 };
 
 }  // namespace headroom::io::detail

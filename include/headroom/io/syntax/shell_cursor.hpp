@@ -63,6 +63,7 @@ struct shell_cursor {
     }
     std::size_t n = 0;
     while (shell_name_char(peek(n))) ++n;
+    if (n > 1 && peek() >= '0' && peek() <= '9') n = 1;  // $10 is ${1}0
     if (n == 0) {
       if (const auto own = state->variables.find(text.substr(at, 1)); own != state->variables.end() && (peek() == '@' || peek() == '*' || peek() == '#')) {
         const bool one = peek() == '*';

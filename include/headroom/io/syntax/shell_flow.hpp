@@ -24,6 +24,8 @@ struct shell_frame {
   std::size_t next{};              ///< item of a loop
   certainty status{certainty::open};  ///< before a group, which stays where that does not run
   bool denied{};                   ///< ! stands before a group
+  bool apart{};                    ///< a function's body stands in ( … )
+  bool skips{};                    ///< the rest of a loop's body, this time
   std::size_t body{};              ///< where a loop's or a function's lines begin
   int line{};
 };
@@ -36,6 +38,10 @@ class shell_flow {
   [[nodiscard]] bool nested() const { return !frames_.empty() || inner_; }
   /// Whether a line here surely runs, and as often as the text itself.
   [[nodiscard]] bool plain() const { return frames_.empty() && outer_ == certainty::yes; }
+  /// Whether what ends the shell ends the text that is read: it surely runs, in no loop, group or function, and no guess says so.
+  [[nodiscard]] bool ends_all() const {
+    return runs() == certainty::yes && (frames_.empty() || !state_->guessed) && std::all_of(frames_.begin(), frames_.end(), [](const auto& f) { return f.kind == shell_block::branch || f.kind == shell_block::choice; });
+  }
   [[nodiscard]] shell_frame* top(shell_block kind) { return !frames_.empty() && frames_.back().kind == kind ? &frames_.back() : nullptr; }
   /// Whether what is read here may run later, when a function is called.
   [[nodiscard]] bool in_function() const {
@@ -49,6 +55,17 @@ class shell_flow {
     return r;
   }
 
+  /// continue, and break (`last`): what is left of the innermost loop's body does not run where that surely is said.
+  void skip(bool last) {
+    auto loop = frames_.size();
+    while (loop > 0 && (frames_[loop - 1].kind == shell_block::branch || frames_[loop - 1].kind == shell_block::choice)) --loop;
+    if (loop == 0 || frames_[loop - 1].kind != shell_block::items || runs() != certainty::yes) return;
+    auto& f = frames_[loop - 1];
+    f.skips = true;
+    if (last) f.next = f.items.size();
+    for (auto i = loop - 1; i < frames_.size(); ++i) frames_[i].runs = certainty::no;
+    for (auto i = loop; i < frames_.size(); ++i) frames_[i].outer = certainty::no;
+  }
   shell_frame& enter(shell_block kind) {
     check_depth(frames_.size() + 1, state_->source);
     frames_.push_back({.kind = kind, .outer = runs(), .runs = runs(), .mark = state_->changes.size()});

@@ -19,7 +19,27 @@ struct shell_line {
   bool appends{};
   std::optional<std::string> document{};
   int document_line{};
+  bool apart{};  ///< in a shell of its own: one of a pipe, or behind it stands &
 };
+
+/// How many words stand before a command's own name and settings: env, nohup and the like, with their flags and what belongs to these.
+inline std::size_t words_before_command(const std::vector<shell_word>& words) {
+  static constexpr std::string_view before[] = {"env", "time", "exec", "nohup"}, with_value[] = {"-u", "-C", "-a"};
+  const auto one_of = [](const auto& list, const shell_word& w) { return std::find(std::begin(list), std::end(list), w.text) != std::end(list); };
+  std::size_t n = words[0].text == "-p" ? 1 : 0;  // time -p
+  while (n < words.size() && one_of(before, words[n])) {
+    ++n;
+    while (n < words.size() && words[n].text.size() > 1 && words[n].text[0] == '-' && words[n].text[1] != '-') n = std::min(words.size(), n + (one_of(with_value, words[n]) ? 2U : 1U));
+  }
+  return n;
+}
+/// LIST[…]=value: the list's name.
+inline std::string listed_in(std::string_view word) {
+  const auto open = word.find('['), close = word.find(']');
+  if (open == 0 || open == std::string_view::npos || close == std::string_view::npos || !std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(open), shell_name_char)) return {};
+  const auto behind = word.substr(close + 1);
+  return behind.starts_with("=") || behind.starts_with("+=") ? std::string{word.substr(0, open)} : std::string{};
+}
 
 /// A command in a string, with its line: sh -c "…", eval "…". Empty where there is none.
 struct shell_string {

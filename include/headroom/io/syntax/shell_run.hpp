@@ -21,7 +21,7 @@ class shell_run {
   /// A word at a command's beginning that says which lines run. False: it is a word like any other.
   bool reserved(std::string_view w) {
     if (w == "!") return negated_ = !negated_, true;
-    if (w == "time" || w == "exec" || w == "nohup") return true;
+    if (w == "time") return true;
     if (w == "if") return begin(shell_block::branch), true;
     if (w == "while" || w == "until") return begin(shell_block::loop).until = w == "until", true;
     if (w == "{" || w == "(") return open_group(w), true;
@@ -51,7 +51,11 @@ class shell_run {
     if (f == nullptr) return;
     auto holds = certainty::no;
     for (const auto& p : all) {
-      const auto same = p.text == "*" ? std::optional{true} : f->subject && p.known() ? commands_.settled().matches(*f->subject, p.text) : std::nullopt;
+      const bool plain = p.quoted && !p.bare;  // what stands in quotes is no pattern
+      const auto same = p.text == "*" && !plain                             ? std::optional{true}
+                        : !f->subject || !p.known() || (!plain && p.sealed) ? std::nullopt
+                        : plain                                             ? std::optional{*f->subject == p.text}
+                                                                            : commands_.settled().matches(*f->subject, p.text);
       holds = either(holds, same ? certainty_of(*same) : certainty::open);
     }
     flow_.branch(holds);
@@ -79,7 +83,7 @@ class shell_run {
         c_->spend(value.cost());
         c_->state->set(name, value, flow_.nested());
       }
-      auto s = commands_.execute(line, joint_ == shell_joint::end);
+      auto s = commands_.execute(line, t == certainty::yes && (joint_ == shell_joint::end || !c_->state->guessed));
       if (alone) {
         flow_.end_branch();
         flow_.leave(c_->line);
@@ -127,6 +131,7 @@ class shell_run {
     f.name = function_.empty() ? std::string{bracket} : std::exchange(function_, {});
     f.body = c_->at;
     f.line = c_->line;
+    f.apart = bracket == "(";
     f.status = status_;
     f.denied = std::exchange(negated_, false);
     joint_ = shell_joint::end;
@@ -146,11 +151,12 @@ class shell_run {
     }
     status_ = certainty::open;
     auto* f = flow_.top(shell_block::function);
-    if (f == nullptr || bracket == ")") return;
-    const auto to = c_->text.rfind('}', c_->at - 1);
+    if (f == nullptr || f->apart != (bracket == ")")) return;
+    const auto to = c_->text.rfind(bracket[0], c_->at - 1);
     if (f->outer != certainty::no && to != std::string_view::npos && to >= f->body) {
       c_->spend(to - f->body);
-      c_->state->functions[f->name] = {std::string{c_->text.substr(f->body, to - f->body)}, f->line};
+      const auto body = std::string{c_->text.substr(f->body, to - f->body)};
+      c_->state->functions[f->name] = {f->apart ? "(" + body + ")" : body, f->line};
     }
     flow_.leave(c_->line);
   }
@@ -195,6 +201,7 @@ class shell_run {
   void end_loop() {
     auto* f = flow_.top(shell_block::items);
     if (f == nullptr) return end(shell_block::loop);
+    if (std::exchange(f->skips, false)) f->runs = certainty::yes;
     if (f->runs == certainty::no || f->next >= f->items.size()) {
       status_ = certainty::open;
       return flow_.leave(c_->line);

@@ -94,6 +94,8 @@ struct shell_state {
   std::vector<change> locals{};   ///< names that the functions which are being called have for themselves, and their values outside
   int calls{};                    ///< of functions, one within another
   bool sourced{};                 ///< another script's variables are not known
+  bool ended{};                   ///< the shell that runs what is read
+  bool guessed{};                 ///< a test was decided by what nobody sets: who starts the script may have meant to
   std::string source{};
   work_left work{};
 

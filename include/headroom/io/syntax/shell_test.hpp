@@ -60,6 +60,7 @@ class shell_settled {
         name = name.substr(2, name.size() - 3);
       else if (name.starts_with('$'))
         name = name.substr(1);
+      state_->guessed = true;
       if (name == "#") {
         r += '0';
         continue;
