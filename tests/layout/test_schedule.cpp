@@ -4,8 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 using namespace headroom;
 
@@ -54,6 +57,33 @@ TEST_CASE("every micro-batch passes every chunk once, forward before backward be
           const auto passes = entry.both_ways() ? micros : micros * chunks;
           CHECK(static_cast<std::int64_t>(done.size()) == each * passes);
         }
+}
+
+// Megatron-LM core/pipeline_parallel/schedules.py: get_schedule_table lists (micro-batch, chunk) group by group, chunk by chunk within a group; forward
+// goes down the list, backward too, with chunks counted from the last; get_pp_rank_microbatches says how many forwards come first.
+TEST_CASE("interleaved stages go by Megatron-LM's table") {
+  for (const std::int64_t stages : {2, 4})
+    for (const std::int64_t chunks : {2, 3})
+      for (const std::int64_t micros : {4, 8, 10})
+        for (const std::int64_t group : {std::int64_t{0}, stages, std::int64_t{5}})
+          for (std::int64_t stage = 0; stage < stages; ++stage) {
+            const auto width = group > 0 ? group : stages;
+            std::vector<std::pair<std::int64_t, std::int64_t>> table;
+            for (std::int64_t m = 0; m < micros; m += width)
+              for (std::int64_t c = 0; c < chunks; ++c)
+                for (std::int64_t i = m; i < std::min(m + width, micros); ++i) table.emplace_back(i, c);
+            const auto warm = std::min(table.size(), static_cast<std::size_t>((stages - stage - 1) * 2 + (chunks - 1) * width));
+            std::vector<work> expected;
+            for (std::size_t k = 0; k < table.size() + warm; ++k) {
+              if (k < table.size()) expected.push_back({work_kind::forward, table[k].second, table[k].first});
+              if (k >= warm) expected.push_back({work_kind::backward, chunks - 1 - table[k - warm].second, table[k - warm].first});
+            }
+            std::vector<work> seen;
+            auto p = plan(schedule::interleaved, stages, micros, chunks);
+            p.group = group;
+            run_schedule(p, stage, [&](const work& w) { seen.push_back(w); });
+            CHECK(seen == expected);
+          }
 }
 
 TEST_CASE("a stage that is not there is refused") {

@@ -87,7 +87,7 @@ inline void count_sapiens2(const config& c, tally& t) {
 /// modeling_prompt_depth_anything.py: Depth Anything, told a few depths at each of its four steps.
 inline void count_prompt_depth(const config& c, tally& t) {
   count_depth_anything(c, t);
-  const auto width = c.size({"fusion_hidden_size"}, 64), steps = static_cast<std::int64_t>(list_of(c, "neck_hidden_sizes", {48, 96, 192, 384}).size());
+  const auto width = c.size({"fusion_hidden_size"}, 64), steps = static_cast<std::int64_t>(list_of(c, "neck_hidden_sizes", std::vector<std::int64_t>(4)).size());
   count_conv(t, 1, width, 3, true, steps);
   count_conv(t, width, width, 3, true, checked::mul(2, steps));
 }
