@@ -196,6 +196,41 @@ TEST_CASE("data parallelism: what a step sends") {
   CHECK(third <= 6 * (3 * 2 + 2 * 2.0 / 9) * once * (1 + 1e-9));
 }
 
+// Megatron-LM core/parallel_state.py: the ranks that hold the same experts are every eighth GPU, one on each node, and each has that node's network for itself; a ring of
+// all ranks has a node's eight. Where no other rank has the same experts, nothing of them is sent.
+TEST_CASE("data parallelism of experts: between the ranks that have the same ones") {
+  constexpr std::int64_t count = 16, width = 512;
+  const double network = 0.5 * 1.25e8 * 400 / 8, dense = layers * (2.0 * h * h + 2.0 * h * kv + 2 * h + count * h) + 2 * head + h, experts = layers * 3.0 * h * width * count;
+  const auto sent = [&](std::int64_t expert, sharding_kind kind) {
+    auto j = megatron();
+    j.model.experts = {.count = count, .active = 2, .ffn = width};
+    j.sharding = {.kind = kind};
+    j.parallel.data = 16, j.parallel.expert = expert, j.hardware.gpus_per_node = 8, j.hardware.nodes = 2, j.hardware.network_gbit = 400;
+    return cost(j, only(&rates::network)).data_parallel.value;
+  };
+  const double share = 15 / 16.0 * dense / (8 * network), pair = 1 / 2.0 * experts / 8 / network;
+  same(sent(8, sharding_kind::megatron_distributed_optimizer), (4 + 2) * (share + pair));
+  same(sent(16, sharding_kind::megatron_distributed_optimizer), (4 + 2) * share);
+  same(sent(1, sharding_kind::megatron_distributed_optimizer), (4 + 2) * 15 / 16.0 * (dense + experts) / (8 * network));
+  same(sent(8, sharding_kind::ddp), 2 * 4 * (share + pair));
+}
+
+// core/distributed/param_and_grad_buffer.py: a buffer's shards are as many as the ranks of its group.
+TEST_CASE("the update of experts: by the ranks that have the same ones") {
+  constexpr std::int64_t count = 16, width = 512;
+  const double bandwidth = 0.5 * 1e9 * gpus::h100_sxm_80gb.bandwidth_gb_s, dense = layers * (2.0 * h * h + 2.0 * h * kv + 2 * h + count * h) + 2 * head + h, experts = layers * 3.0 * h * width * count;
+  const auto updated = [&](std::int64_t expert) {
+    auto j = megatron();
+    j.model.experts = {.count = count, .active = 2, .ffn = width};
+    j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer};
+    j.parallel.data = 16, j.parallel.expert = expert, j.hardware.gpus_per_node = 8, j.hardware.nodes = 2;
+    return cost(j, only(&rates::memory)).optimizer.value * bandwidth / (2 * 4 + 2 * 2 * 4 + 4 + 2 + 4 * 4);  // as below, with gradients of fp32
+  };
+  same(updated(1), (dense + experts) / 16);
+  same(updated(8), dense / 16 + experts / 8 / 2);
+  same(updated(16), dense / 16 + experts / 16);
+}
+
 // Bytes of a parameter: fused Adam reads and writes an fp32 copy and two moments, reads a 16-bit gradient and writes the weight; the norm reads gradients,
 // clipping reads and writes them, zeroing writes them.
 TEST_CASE("the update: each byte once") {

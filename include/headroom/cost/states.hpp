@@ -12,6 +12,7 @@ namespace headroom::detail {
 struct rank_parameters {
   double all{};
   double trained{};
+  double experts{};  ///< routed experts' among those that train
   double tensors{};  ///< weight tensors that train
 };
 /// `share_of_layers`: of the model's, on that stage.
@@ -26,7 +27,7 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     if (w.expert) n /= static_cast<double>(c.layer.expert), copies /= static_cast<double>(c.layer.expert);
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
     r.all += n;
-    if (const auto share = w.frozen ? 0.0 : trained_share(*s.source, c.trained, w); share > 0) r.trained += share * n, r.tensors += share * copies;
+    if (const auto share = w.frozen ? 0.0 : trained_share(*s.source, c.trained, w); share > 0) r.trained += share * n, r.experts += w.expert ? share * n : 0, r.tensors += share * copies;
     if (s.source->framework.adapters.parallel && adapted) {
       const auto beside = adapter_elements(s, w);
       r.trained += static_cast<double>(beside) * (w.layers.count > 0 ? share_of_layers : 1.0) * static_cast<double>(w.copies()) / static_cast<double>(w.expert ? c.layer.expert : 1);
@@ -42,6 +43,12 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     r.tensors += 2 * share_of_layers;
   }
   return r;
+}
+
+/// Parameters of which a rank has the optimizer's state: experts' are divided among the ranks with the same ones alone.
+constexpr double updated_of(const cost_scene& c, const rank_parameters& n) {
+  const auto ranks = c.job->shards.optimizer, held = c.layer.expert * c.layer.expert_tensor, like = held > 1 && ranks > 1 ? ranks * c.layer.tensor / held : ranks;
+  return (n.trained - n.experts) / static_cast<double>(ranks) + n.experts / static_cast<double>(like > 1 ? like : 1);
 }
 
 /// Bytes that an optimizer moves for a parameter: gradient, state and weights, read and written. Lists of tensors and single tensors
@@ -71,6 +78,15 @@ struct cover {
   constexpr double beside(double traffic) { return beside(traffic, left); }
 };
 
+/// Of `whole` bytes a share is experts', which only ranks with the same experts exchange: fewer, each `held` GPUs from the next, so that no node's networks are shared.
+/// Sources: Megatron-LM core/parallel_state.py get_expert_data_parallel_group, core/distributed/distributed_data_parallel.py (buffers of their own); torchtitan
+/// distributed/parallel_dims.py (a mesh of their own).
+constexpr double spread_seconds(double (*seconds)(const fabric&, const rank_group&, double), const fabric& f, const rank_group& g, double whole, double experts, std::int64_t held) {
+  if (held <= 1 || experts <= 0) return seconds(f, g, whole);
+  const auto like = g.size * g.stride / held;
+  return seconds(f, g, (1 - experts) * whole) + seconds(f, {like > 1 ? like : 1, held}, experts * whole);
+}
+
 /// Gradients and parameters between data-parallel ranks, as far as a step waits for them.
 constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameters& n, cover& forward, cover& backward) {
   const auto& s = *c.job;
@@ -85,12 +101,15 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   const rank_group shards{shard, c.layer.tensor}, copies{ranks / shard, c.layer.tensor * shard};
   const double reduced = n.trained * static_cast<double>(s.precision.reduce.width());
   const double gathered = n.all * (j.framework.sharding.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
+  const double experts = n.trained > 0 ? n.experts / n.trained : 0.0;
+  const auto held = c.layer.expert * c.layer.expert_tensor;
+  const auto spread = [&](const rank_group& g, double whole) { return spread_seconds(gather_seconds, f, g, whole, experts, held); };
   const auto& z = j.sharding;
   const bool deepspeed = z.by(sharder::deepspeed) && !(j.framework.modules.nanotron() && !z.cuts(sharded_state::optimizer));  // its stage 0 is DDP
   if (z.gathers_units() || (deepspeed && z.cuts(sharded_state::weights))) {
-    const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    const double scatter = spread(shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
-    double gather = gather_seconds(f, shards, gathered), back = again ? gather : 0.0;  // the mean of all forwards, and a backward's
+    double gather = spread(shards, gathered), back = again ? gather : 0.0;  // the mean of all forwards, and a backward's
     if (s.shards.secondary > 1) {
       // ZeRO++ hpZ (Wang et al. 2023, section 3.2): a parameter is gathered from the second copy, within its partition, from when the first forward has made
       // it until the update makes it invalid; frozen ones stay valid (deepspeed runtime/zero/partition_parameters.py _all_gather_dtype,
@@ -108,20 +127,20 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     return each + micros * sticks_out + (j.sharding.no_sync ? backward.beside(scatter, backward.left / micros) + scatter / units : 0.0);
   }
   if (deepspeed && z.cuts(sharded_state::gradients)) {
-    const double scatter = gather_seconds(f, all, reduced);
+    const double scatter = spread(all, reduced);
     const bool overlaps = chosen(j.sharding.overlap_comm, false);
-    return (overlaps ? backward.beside(micros * scatter) : micros * scatter) + gather_seconds(f, all, gathered);
+    return (overlaps ? backward.beside(micros * scatter) : micros * scatter) + spread(all, gathered);
   }
   if (deepspeed || z.distributes_optimizer()) {
     // Reduced once, behind the last backward or after it; shards of the updated parameters are gathered.
-    double scatter = reduce_seconds(f, all, reduced);
-    if (!deepspeed) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
-    double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
+    double scatter = spread_seconds(reduce_seconds, f, all, reduced, experts, held);
+    if (!deepspeed) scatter = spread(shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? spread(shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
     if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = backward.beside(scatter, one_backward);
     if (j.framework.communication.overlaps_parameters) gather = forward.beside(gather, one_forward);
     return scatter + gather;
   }
-  const double reduce = reduce_seconds(f, all, reduced);
+  const double reduce = spread_seconds(reduce_seconds, f, all, reduced, experts, held);
   const bool overlaps = j.framework.modules.eager() || j.framework.modules.nanotron() || j.framework.communication.overlaps_gradients;  // DDP's buckets
   return overlaps ? backward.beside(reduce, one_backward) : reduce;
 }
@@ -146,11 +165,11 @@ constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, 
   const auto micros = static_cast<double>(s.source->batch.accumulation);
   const auto width = static_cast<double>(c.layer.width);
   if (o.optimizer != place::on_gpu) {
-    const double mine = n.trained / static_cast<double>(s.shards.optimizer);
+    const double mine = updated_of(c, n);
     r += 2 * mine * width / c.on.pcie;
     r += mine * update_bytes(s) * static_cast<double>(d.gpus_per_node) / (o.optimizer == place::on_nvme ? c.share.nvme : c.share.host_memory);
   }
-  if (s.optimizer.on_host) r += 2 * n.trained / static_cast<double>(s.shards.optimizer) * product(s.optimizer.moments, s.optimizer.state.width()) / c.on.pcie;
+  if (s.optimizer.on_host) r += 2 * updated_of(c, n) * product(s.optimizer.moments, s.optimizer.state.width()) / c.on.pcie;
   if (const auto at = place_of_parameters(*s.source); at != place::on_gpu) {
     const double rate = at == place::on_nvme ? c.share.nvme / static_cast<double>(d.gpus_per_node) : c.on.pcie;
     r += compute.beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate);

@@ -213,7 +213,7 @@ constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const r
   r.bubble = seconds{piped - micros * slowest.both()};
   cover forward{micros * slowest.forward, c.share.stall}, backward{micros * slowest.backward, c.share.stall};
   r.data_parallel = seconds{data_parallel_seconds(c, n, forward, backward)};
-  r.optimizer = seconds{on_gpu ? n.trained / static_cast<double>(s.shards.optimizer) * update_bytes(s) / c.on.memory + c.share.step : c.share.step};
+  r.optimizer = seconds{on_gpu ? updated_of(c, n) * update_bytes(s) / c.on.memory + c.share.step : c.share.step};
   if (on_gpu && s.optimizer.how == implementation::loop) r.optimizer = r.optimizer + seconds{n.tensors * c.host_operation};
   r.offload = seconds{offload_seconds(c, n, load.slowest.forward.away, {forward.left + backward.left, c.share.stall})};
   r.communication = r.communication + seconds{tied_seconds(c, ends)};
