@@ -171,6 +171,8 @@ class trainer_memory {
     v_->take("fsdp_transformer_layer_cls_to_wrap");  // a unit is a layer
     const bool off = fsdp == nullptr || (fsdp->is_boolean() && !truth(*fsdp, "fsdp")) || (fsdp->is_string() && fsdp->get_ref<const std::string&>().empty());
     if (off) return;
+    if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "zero")  // transformers trainer.py, __init__
+      fail("headroom: " + v_->place("fsdp") + ": asks for FSDP beside DeepSpeed (" + d_->place_of("sharding.kind") + "), at which the Trainer ends: a run shards by one of them");
     std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
     if (fsdp->is_array())
       each_at(*fsdp, "fsdp", "a list of words", [&](const json_value& v, const std::string& path) { text += string_at(v, path) + " "; });

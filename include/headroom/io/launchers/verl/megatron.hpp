@@ -56,7 +56,7 @@ class verl_megatron {
       v_->take(key);
       if (among_words(verl_megatron_passed, name) || value.is_null()) continue;
       if (name == "sequence_parallel") continue;  // wherever layers are divided
-      if (name == "override_ddp_config" || name.starts_with("override_")) {
+      if (name.starts_with("override_")) {
         if (!harmless_override(name, value)) d_->unmodelled_key(key, value, v_->place(key));
         continue;
       }
