@@ -72,7 +72,7 @@ class slurm_options {
     if (each_.value == 0 && per_task_.value > 0 && tasks_each_.value > 0) each_ = {checked::mul(per_task_.value, tasks_each_.value), per_task_.place};
     if (gpus_.value == 0 && per_task_.value > 0 && tasks_.value > 0) gpus_ = {checked::mul(per_task_.value, tasks_.value), per_task_.place};
     if (a_process_each && gpus_.value == 0 && tasks_.value > 0) gpus_ = tasks_;
-    if (a_process_each && each_.value == 0 && tasks_each_.value > 0) each_ = tasks_each_;
+    if (a_process_each && each_.value == 0 && tasks_each_.value > 0) each_ = at_most_each();
     if (nodes_.value > 0) d_->say({"hardware", "nodes"}, nodes_.value, nodes_.place);
     if (each_.value > 0) d_->say({"hardware", "gpus_per_node"}, each_.value, each_.place);
     if (gpus_.value > 0 && (nodes_.value == 0 || each_.value == 0)) d_->know(d_->gpus, "GPUs", gpus_.value, gpus_.place);
@@ -90,6 +90,13 @@ class slurm_options {
       if (one.find('=') != std::string::npos) import_setting(*d_, {one, a.line}, *source_);
       at = end + 1;
     }
+  }
+  /// Tasks of each node. Beside --ntasks, --ntasks-per-node is the most that a node has (srun(1)).
+  [[nodiscard]] draft::fact at_most_each() const {
+    if (tasks_.value == 0 || nodes_.value == 0 || checked::mul(nodes_.value, tasks_each_.value) == tasks_.value) return tasks_each_;
+    if (tasks_.value % nodes_.value != 0)
+      fail("headroom: " + tasks_.place + ": " + std::to_string(tasks_.value) + " tasks are not as many on each of " + std::to_string(nodes_.value) + " nodes, which is not modelled: say ntasks a multiple of nodes");
+    return {tasks_.value / nodes_.value, tasks_.place};
   }
   /// -N4
   static void glued(argument& a) {

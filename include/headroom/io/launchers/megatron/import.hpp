@@ -71,6 +71,8 @@ class megatron_arguments {
     const auto each = v_.number("num-layers-per-virtual-pipeline-stage", 0), stages = v_.number("num-virtual-stages-per-pipeline-rank", 0);
     // The embedding and the loss may count as a layer each (core/transformer/transformer_block.py, get_num_layers_to_build).
     const bool embedding = v_.on("account-for-embedding-in-pipeline-split"), loss = v_.on("account-for-loss-in-pipeline-split");
+    if (pipeline == 1 && stages > 1)
+      fail("headroom: " + v_.place("num-virtual-stages-per-pipeline-rank") + ": num-virtual-stages-per-pipeline-rank " + std::to_string(stages) + " ends Megatron where pipeline-model-parallel-size is 1");  // core/parallel_state.py, initialize_model_parallel
     if (pipeline == 1) return;
     if (stages > 1) say({"parallel", "virtual_pipeline"}, stages, "num-virtual-stages-per-pipeline-rank");
     if (each == 0 && !embedding && !loss) return;
