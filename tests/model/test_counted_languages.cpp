@@ -24,6 +24,12 @@ TEST_CASE("a random configuration of every decoder counts exactly") {
   CHECK(seen.refused == 0);
 }
 
+TEST_CASE("a drawn configuration of every type of language model counts as transformers makes it") {
+  const auto seen = counted_rows::count_all("counted_drawn.json");
+  CHECK(seen.exact == 322);
+  CHECK(seen.refused == 0);
+}
+
 TEST_CASE("models that hear, see or pair an encoder with a decoder count as a count that was written apart") {
   const auto seen = counted_rows::count_all("counted_apart.json");
   CHECK(seen.exact == 56);

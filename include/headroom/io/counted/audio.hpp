@@ -49,9 +49,9 @@ inline inner_language count_heard_language(const config& c, json defaults, const
   t.model(model);
   return {text.size({"hidden_size"}, wide ? 4096 : config::required), model.of(component::embedding).count()};
 }
-/// The output, unless it is tied with the words' table.
-inline void count_heard_words(const config& c, const inner_language& l, bool tied, tally& t) {
-  if (!c.flag("tie_word_embeddings", tied)) t.add(component::head, l.table);
+/// The output, unless it is tied with the words' table. `ties`: whether the class ties them at all (_tied_weights_keys), and does where nothing is said.
+inline void count_heard_words(const config& c, const inner_language& l, bool ties, tally& t) {
+  if (!ties || !c.flag("tie_word_embeddings", true)) t.add(component::head, l.table);
 }
 
 template <bool Head>

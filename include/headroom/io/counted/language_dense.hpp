@@ -22,13 +22,17 @@ inline language_model count_apertus(const config& c, tally& t) {
   return count_frame(c, t, s);
 }
 
+inline void require_sub_norms(const config& c) {
+  if (!c.flag("use_sub_norms", true)) complain(c.at("use_sub_norms") + " must be true or absent: BitNetModel of transformers makes these norms whatever it says, found false");
+}
 /// modeling_bitnet.py: Llama with a norm before each last projection.
 inline language_model count_bitnet(const config& c, tally& t) {
   const auto s = read_language(c, {30, 2560, 20, 5, 0, 6912, 128256});
   const bool bias = c.flag("attention_bias", false);
   count_attention(t, s, bias, bias, s.layers);
   count_gated_mlp(t, component::mlp, s.hidden, s.ffn, false, s.layers);
-  if (c.flag("use_sub_norms", true)) t.rms_norm(checked::add(s.hidden, s.ffn), s.layers);
+  require_sub_norms(c);
+  t.rms_norm(checked::add(s.hidden, s.ffn), s.layers);
   t.rms_norm(s.hidden, checked::mul(2, s.layers));
   return count_frame(c, t, s);
 }
@@ -145,7 +149,8 @@ inline language_model count_ctrl(const config& c, tally& t) {
   return count_vocabulary(c, t, c.size({"vocab_size"}, 246534), hidden, true);
 }
 
-/// modeling_cpmant.py: prompts stand in the vocabulary's embedding; one table of relative positions for all layers.
+/// modeling_cpmant.py: prompts stand in the vocabulary's embedding; one table of relative positions for all layers. The output knows no prompts, and is never
+/// tied with the words (since transformers e872ca25, 2026-08-19; before, it was as wide as the embedding, and tied).
 inline language_model count_cpmant(const config& c, tally& t) {
   const auto layers = c.number({"num_hidden_layers"}, 48, 0, config::most);
   const auto hidden = c.size({"hidden_size"}, 4096);
@@ -158,7 +163,10 @@ inline language_model count_cpmant(const config& c, tally& t) {
   t.add(component::attention, heads, checked::add(checked::mul(segments, segments), c.count({"position_bias_num_buckets"}, 512)));
   t.embedding(segments, hidden);
   const auto prompts = checked::mul(c.count({"prompt_types"}, 32), c.count({"prompt_length"}, 32));
-  return count_vocabulary(c, t, checked::add(c.size({"vocab_size"}, 30720), prompts), hidden, true);
+  const auto words = c.size({"vocab_size"}, 30720);
+  t.embedding(checked::add(words, prompts), hidden);
+  c.ignore({"tie_word_embeddings"});
+  return {hidden, words, false};
 }
 
 inline constexpr counted_class counted_dense_languages[] = {

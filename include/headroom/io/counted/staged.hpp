@@ -26,6 +26,7 @@ inline std::int64_t count_swin(const config& c, tally& t, const swin_style& styl
   const auto image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 4);
   const auto depths = depths_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_heads", {3, 6, 12, 24});
   check_stages(c, depths.size(), {heads.size()});
+  if (list_of(c, "num_attention_heads", heads) != heads) complain(c.at("num_attention_heads") + " is another name of num_heads, and must say the same");
   for (const char* key : {"num_layers", "num_hidden_layers"}) require_equal(c, key, "depths' length", static_cast<std::int64_t>(depths.size()));
   auto width = c.size({"embed_dim"}, 96);
   const auto window = c.size({"window_size"}, 7);

@@ -88,15 +88,16 @@ void count_longt5(const config& c, tally& t) {
   count_t5<longt5_defaults, Head>(c, t);
 }
 
-/// A table of composers, and an output that is never tied with the words.
+/// A table of composers, and an output that is never tied with the words. The stacks share their table, whatever tie_word_embeddings says
+/// (configuration_pop2piano.py, __post_init__).
 inline void count_pop2piano(const config& c, tally& t) {
   const auto s = read_t5_sizes(c, pop2piano_defaults);
   count_t5_stack(pop2piano_defaults, s, s.encoder, false, t);
   count_t5_stack(pop2piano_defaults, s, s.decoder, true, t);
   t.embedding(c.size({"composer_vocab_size"}, 21), s.hidden);
-  t.embedding(checked::mul(c.flag("tie_word_embeddings", true) ? 1 : 3, s.vocab), s.hidden);
+  t.embedding(s.vocab, s.hidden);
   t.linear(component::head, s.hidden, s.vocab, false);
-  c.ignore({"num_labels", "id2label"});
+  c.ignore({"num_labels", "id2label", "tie_word_embeddings"});
 }
 
 /// modeling_switch_transformers.py: some layers of each stack have experts, of which a token visits one.

@@ -156,6 +156,12 @@ inline constexpr counted_class counted_text_rare[] = {
        t.linear(component::head, hidden, c.size({"vocab_size"}, 64), true);
        ignore_labels(c);
      }},
+    {"EsmcForSequenceClassification", "esmc", [](const config& c, tally& t) {
+       const auto hidden = count_esmc(c, t);
+       t.linear(component::head, hidden, hidden, true);
+       count_classifier(c, t, hidden);
+     }},
+    {"EsmcForTokenClassification", "esmc", [](const config& c, tally& t) { count_classifier(c, t, count_esmc(c, t)); }},
     {"ProphetNetEncoder", "prophetnet", count_prophetnet_alone<false>},
     {"ProphetNetDecoder", "prophetnet", count_prophetnet_alone<true>},
     {"BltPatcher", "blt_patcher", [](const config& c, tally& t) {

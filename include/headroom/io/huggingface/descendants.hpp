@@ -137,6 +137,7 @@ inline constexpr decoder_family descended_decoders[] = {
        read_latent_attention(c, m, {1024, 256, 64, 64, 128});
        m.scaled_queries = true;
        read_deepseek_experts(c, m, 128, 4, 2048, 1, 0);
+       m.experts.plain_router = m.sparse();  // Mistral4TopkRouter: a linear layer in the model's format, and no correction bias
      }},
     {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention
        read_latent_attention(c, m, {768, 512, 192, 64, 256});
