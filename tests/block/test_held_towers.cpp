@@ -40,6 +40,9 @@ TEST_CASE("thinkers, Voxtral and Kimi K2.5 have the parameters that their classe
   CHECK(io::count_config(third).total.count() == 18'418'329'704);  // whose 28 heads do not divide its width: no layer runs
   CHECK_THROWS_WITH_AS((void)io::model_from_config(third), doctest::Contains("model.hidden must be a multiple of model.heads"), job_error);
   CHECK(total({{"architectures", {"VoxtralForConditionalGeneration"}}, {"model_type", "voxtral"}}) == 4'676'271'104);
+  CHECK(total({{"architectures", {"Qwen2AudioForConditionalGeneration"}}, {"model_type", "qwen2_audio"}}) == 12'692'062'208);
+  CHECK(total({{"architectures", {"Qwen2AudioForConditionalGeneration"}}, {"model_type", "qwen2_audio"}, {"tie_word_embeddings", true}}) == 12'692'062'208);  // which ties nothing
+  CHECK(total({{"architectures", {"VoxtralForConditionalGeneration"}}, {"model_type", "voxtral"}, {"tie_word_embeddings", true}}) == 4'676'271'104);
   CHECK(total({{"architectures", {"Kimi_K25Model"}}, {"model_type", "kimi_k25"}, {"tie_word_embeddings", false}}) == 670'570'869'232);
   // By hand: of the thinker, a convolution of 3 × 80 and one of 3 × 32, layers whose keys have no bias, two vectors and a matrix to 3584; of the tower that sees,
   // 3 × 2 × 14 × 14 pixels a patch, gated layers with biases, and a merger of four patches.

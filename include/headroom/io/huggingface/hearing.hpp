@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Models that hear, and Kimi K2.5: the language model is walked over samples of text alone, beside towers that are held (model.vision.held).
-// Sources: transformers 5.16 models/qwen2_5_omni, qwen3_omni_moe, voxtral, kimi_k25: configuration_*.py and modeling_*.py.
+// Sources: transformers 5.16 models/qwen2_5_omni, qwen3_omni_moe, voxtral, qwen2_audio, kimi_k25: configuration_*.py and modeling_*.py.
 #pragma once
 
 #include <headroom/io/huggingface/vision.hpp>
@@ -98,7 +98,23 @@ inline shape read_voxtral(const config& c) {
   const json text = text_with(c, {{"vocab_size", 131072}, {"hidden_size", 3072}, {"intermediate_size", 8192}, {"num_hidden_layers", 30}, {"num_key_value_heads", 8}, {"head_dim", 128}});
   shape m = read_text_config(config{text, c.at("text_config"), c.asked()}, "llama", "llama, mistral and the other decoders");
   m.vision.held = checked::add(heard, checked::mul(m.hidden, checked::add(ear.size({"encoder_ffn_dim", "intermediate_size"}, 5120), m.hidden)));
-  tie_around_text(c, m, false);
+  tie_by_release(c, m, m.tied, false);  // transformers 5 ties nothing here, whatever the outer object says
+  c.ignore({"tie_word_embeddings"});
+  return m;
+}
+
+/// Qwen2AudioForConditionalGeneration: Qwen2 behind Whisper's encoder and one biased matrix (modeling_qwen2_audio.py, Qwen2AudioMultiModalProjector).
+inline shape read_qwen2_audio(const config& c) {
+  const auto ear = c.child("audio_config");
+  const auto width = ear.size({"d_model", "hidden_size"}, 1280);
+  const auto heard = checked::add(spectrum_encoder_parameters(ear), checked::mul(ear.size({"max_source_positions"}, 1500), width));
+  c.ignore({"vocab_size", "ignore_index"});
+  const bool usual = c.child("text_config").text({"model_type"}, "qwen2") == "qwen2";
+  const json text = text_with(c, usual ? json{{"vocab_size", 151936}, {"hidden_size", 4096}, {"intermediate_size", 22016}, {"num_hidden_layers", 32}, {"num_attention_heads", 32}, {"num_key_value_heads", 32}} : json::object());
+  shape m = read_text_config(config{text, c.at("text_config"), c.asked()}, "qwen2", "qwen2 and the other decoders");
+  m.vision.held = checked::add(heard, checked::mul(m.hidden, checked::add(width, 1)));
+  tie_by_release(c, m, m.tied, false);  // transformers 5 ties nothing here, whatever the outer object says
+  c.ignore({"tie_word_embeddings"});
   return m;
 }
 

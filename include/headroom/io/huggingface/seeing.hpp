@@ -10,7 +10,7 @@
 namespace headroom::io::detail {
 
 /// Types whose towers are held and never run.
-inline constexpr std::string_view walked_over_text[] = {"qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker", "voxtral", "kimi_k25"};
+inline constexpr std::string_view walked_over_text[] = {"qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker", "voxtral", "qwen2_audio", "kimi_k25"};
 
 /// Models that see, but for those whose code comes beside the checkpoint. The bare class has no head; some have a classifier over the language model.
 inline bool read_seeing(const config& c, std::string_view type, task head, shape& m) {
@@ -41,6 +41,8 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_omni(c, type == "qwen3_omni_moe");
   else if (type == "voxtral")
     m = read_voxtral(c);
+  else if (type == "qwen2_audio")
+    m = read_qwen2_audio(c);
   else if (type == "kimi_k25")
     m = read_kimi_k25(c);
   else
