@@ -20,7 +20,7 @@ constexpr expert_style style_of(const shape& m) {
   if (m.experts.bias) return expert_style::fused;
   if (m.experts.fp32_router) return expert_style::wide;
   if (m.experts.shared_ffn == 0 || m.experts.shared_gate || m.experts.plain_router) return expert_style::gathered;
-  return m.experts.active == 1 && !m.latent() ? expert_style::repeated : expert_style::wide;
+  return (m.experts.active == 1 || m.chunked) && !m.latent() ? expert_style::repeated : expert_style::wide;
 }
 
 /// Whether a layer's experts are parameters and no linear layers in transformers before 5, too, where those of most families are linear layers (its models of

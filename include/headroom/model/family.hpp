@@ -132,6 +132,7 @@ constexpr shape gptj(name label, n layers, n hidden, n heads, n vocab) {
 constexpr shape gpt_neo(name label, n layers, n hidden, n heads) {
   auto s = gpt(label, layers, hidden, heads, 50257, 2048);
   s.attention_bias = s.fused_qkv = false;
+  s.softmax = softmax_kind::fp32_scores;
   return s;
 }
 

@@ -58,9 +58,9 @@ struct expert_shape {
   bool bias{};                        ///< gpt-oss: biases inside the experts
   bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
   bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
-  bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias that is held frozen (Afmoe)
+  bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias, if any, that is held frozen (Afmoe, Mistral 4, Granite, HunYuan)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
-  bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2)
+  bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2), or with one expert a token beside them
   std::int64_t latent{};              ///< features that experts read and write, between two matrices that all of them share (Nemotron 3); 0: hidden
   bool parameters{};                  ///< each layer's experts are parameters, and no linear layers, in every release of transformers (DBRX, Granite, Qwen3-VL; gpt-oss and Llama 4 need not say so)
   bool beside_mlp{};                  ///< sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)

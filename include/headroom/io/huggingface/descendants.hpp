@@ -114,6 +114,7 @@ inline constexpr decoder_family descended_decoders[] = {
        m.attention_sinks = m.sinks_scale = true;
        m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
        m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
+       m.experts.plain_router = m.experts.shared > 0;  // GraniteMoeSWATopKRouter: a linear layer in the model's format
      }},
     {"flex_olmo", [](const config& c, shape& m) { finish_olmo2(c, m), read_local_experts(c, m, 7, 5); }},  // Olmoe behind Olmo2's norms
     {"exaone_moe", [](const config& c, shape& m) {  // OlmoeDecoderLayer over Exaone4Attention
@@ -148,8 +149,9 @@ inline constexpr decoder_family descended_decoders[] = {
     {"bailing_moe", finish_bailing},
     {"apertus", [](const config&, shape& m) { m.mlp = mlp_kind::plain, m.qk_norm = true; }},  // Llama with NemotronMLP and Qwen3's norms
     {"bitnet", [](const config& c, shape& m) {  // Llama with a norm in front of both halves' last matrix
-       m.sub_norms = c.flag("use_sub_norms", true);
-       if (m.sub_norms) require_plain_heads(c, m, "the norm in front of o_proj");
+       m.sub_norms = true;
+       if (!c.flag("use_sub_norms", true)) complain(c.at("use_sub_norms") + " must be true or absent: BitNetModel of transformers makes these norms whatever it says, found false");
+       require_plain_heads(c, m, "the norm in front of o_proj");
        if (c.has("quantization_config")) complain(c.at("quantization_config") + " must be absent: ternary matrices are not modelled; what their unpacked weights train as is");
      }},
     {"nanochat", [](const config& c, shape& m) {  // Llama with CLIP's MLP; norms without weights, one of them behind the embedding

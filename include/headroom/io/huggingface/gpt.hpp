@@ -42,8 +42,9 @@ inline void finish_gptj(const config& c, shape& m) {  // GPTJBlock, CodeGenBlock
   m.rotary_percent = width > 0 ? checked::mul(100, rotary) / width : 100;
 }
 
-inline void finish_gpt_neo(const config&, shape& m) {  // GPTNeoSelfAttention: bias on the output alone
+inline void finish_gpt_neo(const config&, shape& m) {  // GPTNeoSelfAttention: bias on the output alone; q and k in fp32
   m.position = position_kind::learned;
+  m.softmax = softmax_kind::fp32_scores;
   m.attention_bias = false;
 }
 

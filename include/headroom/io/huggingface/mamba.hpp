@@ -169,6 +169,7 @@ inline void read_bamba(const config& c, std::string_view type, shape& m) {
   e.parameters = true;  // GraniteMoeHybridParallelExperts
   e.shared_ffn = shared;
   e.shared = shared > 0 ? 1 : 0;
+  e.plain_router = shared > 0;  // GraniteMoeHybridTopKRouter: a linear layer in the model's format
 }
 
 /// FalconH1ForCausalLM: attention beside Mamba-2 in every layer.

@@ -86,6 +86,7 @@ inline void finish_granite_shared(const config& c, shape& m) {  // GraniteMoeSha
   read_local_experts(c, m, 8, 2, false);
   m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
   m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
+  m.experts.plain_router = m.experts.shared > 0;  // GraniteMoeSharedTopKRouter: a linear layer in the model's format
   m.experts.parameters = m.fused_gate_up = true;  // GraniteMoeSharedParallelExperts, GraniteMoeSharedMLP.input_linear
 }
 
@@ -95,6 +96,7 @@ inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one
   e.count = c.number({"num_experts", "num_local_experts"}, 1, 1, config::most);
   e.active = first_of_list(c, "moe_topk", 1);
   e.ffn = m.ffn;
+  e.plain_router = true;  // HunYuanMoEV1Gate: in fp32 in a model of fp32 alone
   e.shared = 1;
   e.shared_ffn = e.ffn;
   for (const char* key : {"num_shared_expert", "moe_intermediate_size"})

@@ -67,6 +67,7 @@ inline shape read_nomic_bert(const config& c, task head) {
   shape m;
   m.norm = norm_kind::layernorm;
   m.norm_bias = m.bidirectional = m.norm_after = m.no_final_norm = m.embedding_norm = true;
+  m.softmax = softmax_kind::compute;  // eager_attention_forward of modeling_nomic_bert.py
   read_sizes(c, {{"num_hidden_layers", 12, "n_layer"}, {"hidden_size", 768, "n_embd"}, {"num_attention_heads", 12, "n_head"}, {"intermediate_size", 3072, "n_inner"},
                  {"vocab_size", 30528}, {"max_position_embeddings", 2048, "n_positions"}, true, "hidden_act", "silu"}, m);
   m.head_dim = c.nullable({"head_dim"}, 0, 0);
@@ -190,6 +191,7 @@ inline shape read_jina(const config& c, task head) {
   read_sizes(c, {{"num_hidden_layers", 24}, {"hidden_size", 1024}, {"num_attention_heads", 16}, {"intermediate_size", 4096}, {"vocab_size", 250002},
                  {"max_position_embeddings", 8194}, true, "hidden_act", "gelu"}, m);
   m.position = position_kind::rope;
+  m.softmax = softmax_kind::compute;  // eager_attention_forward of modeling_jina_embeddings_v3.py
   m.head_dim = c.nullable({"head_dim"}, 0, 0);
   m.token_types = c.number({"type_vocab_size"}, 1, 0);
   set_encoder_head(c, m, head, true);

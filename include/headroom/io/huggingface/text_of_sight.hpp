@@ -11,9 +11,13 @@
 
 namespace headroom::io::detail {
 
-/// A decoder of any family that has one.
+/// A decoder of any family that has one. One expert a token beside a shared one says Llama 4 (block/experts.hpp, style_of): of other families, whose top-k
+/// may be 1 as well, the shape says that their router is DeepSeek's.
 inline bool read_decoder(const config& c, std::string_view type, shape& m) {
-  return read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
+  const bool known = read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
+  auto& e = m.experts;
+  if (known && type != "llama4_text" && e.active == 1 && e.shared_ffn > 0 && !e.shared_gate && !e.bias && !e.plain_router && !m.latent()) e.fp32_router = true;
+  return known;
 }
 
 inline shape read_text_config(const config& text, const char* usual, const char* accepted) {
