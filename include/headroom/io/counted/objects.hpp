@@ -209,7 +209,7 @@ inline std::int64_t count_cvt(const config& c, tally& t) {
     t.layer_norm(w);
     count_depthwise_norm(t, w, windows[i], checked::mul(3, depths[i]));
     count_layers({.layers = depths[i], .hidden = w, .ffn = static_cast<std::int64_t>(static_cast<double>(w) * ratio.get<double>()), .bias = bias, .key_bias = bias}, t);
-    if (word("cls_token", i, i == 2) == true) t.add(component::embedding, w);
+    if (word("cls_token", i, i == 2) == true) t.add(component::embedding, widths.back());  // as wide as the last stage, wherever it stands
     in = w;
   }
   return widths.back();

@@ -238,7 +238,8 @@ inline shape read_esm(const config& c, task head) {
   m.bidirectional = m.contact_head = true;
   m.softmax = softmax_kind::compute;
   m.embedding_norm = c.flag("emb_layer_norm_before", false);
-  const auto kind = c.text({"position_embedding_type"}, "absolute");
+  const json* said = c.find({"position_embedding_type"});
+  const auto kind = said != nullptr && said->is_null() ? std::string{"null"} : c.text({"position_embedding_type"}, "absolute");  // null: no positions
   if (kind != "absolute" && kind != "rotary") complain(c.at("position_embedding_type") + " must be \"absolute\" or \"rotary\", found " + quoted_word(kind));
   m.position = kind == "rotary" ? position_kind::rope : position_kind::learned;
   for (const char* key : {"is_folding_model", "is_decoder", "add_cross_attention"})
