@@ -101,7 +101,12 @@ TEST_CASE("distillation") {
   CHECK(others < bytes{std::int64_t{2} * 14'770'033'664 / 4 + (std::int64_t{1} << 26)});
 
   CHECK(holds(refused(run + "--lmbda 0"), "teacher_model is required"));
-  CHECK(holds(refused(run + teacher + "--sft_alpha 0.1"), "sft_alpha = 0.1 is not modelled"));
+  // sft_alpha: the student computes its own cross entropy, whose log-probabilities stay, in fp32; of batches that it answers itself it computes none.
+  const auto beside = said(run + teacher + "--lmbda 0 --sft_alpha 0.1");
+  CHECK(beside.objective.sft_weight == 100'000);
+  CHECK(loss(beside) - loss(offline) == std::int64_t{4} * 2 * 1024 * 152064);
+  CHECK(said(run + teacher + "--max_completion_length 256 --lmbda 1 --sft_alpha 0.1") == alone);
+  CHECK(holds(objection_to([&] { auto j = beside; j.objective.code = method_code::trl; return j; }()).in_words().what(), "objective.sft_weight is modelled of DPO as ms-swift"));
   CHECK(holds(refused(run + teacher + "--offload_teacher_model true"), "offload_teacher_model = true is not modelled"));
   CHECK(holds(refused(run + teacher + "--teacher_adapters some"), "teacher_adapters"));
   CHECK(holds(refused(lora + "--teacher_model_server http://localhost:8000"), "gkd_logits_topk is required"));

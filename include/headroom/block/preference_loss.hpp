@@ -115,11 +115,17 @@ constexpr tensor divided(program& p, const scene& s, tensor logits) {
 /// What the model returned, and the scalar that its trainer makes of it.
 constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
   logits = cast(p, logits, s.scoring.widens ? 4 : s.loss.logits.width());
+  tensor_set own{};  // transformers loss/loss_utils.py ForCausalLMLoss: of an fp32 copy, which only its log-probabilities outlive
+  if (s.scoring.likelihood == half_entropy::by_model) own = cross_entropy(p, s, cast(p, logits, 4)).bit();
   p.returns_here();
   if (s.scoring.keeps_logits) p.hold_through_backward(logits);
   logits = divided(p, s, logits);
-  if (s.scoring.divergence) return s.scoring.in_pieces ? divergence_in_pieces(p, s, logits) : divergence_from_teacher(p, s, logits);
-  return compared_scores(p, s, logits);
+  if (!s.scoring.divergence) return compared_scores(p, s, logits);
+  const auto apart = s.scoring.in_pieces ? divergence_in_pieces(p, s, logits) : divergence_from_teacher(p, s, logits);
+  if (own == 0) return apart;
+  const auto sum = p.make(1, 4);
+  p.step(own | apart, sum.bit());
+  return sum;
 }
 
 }  // namespace headroom::ops

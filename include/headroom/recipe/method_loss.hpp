@@ -31,7 +31,8 @@ enum class logits_entropy : std::uint8_t {
 
 /// The likelihood of the first half of the samples, by cross entropy of their logits: before all are scored, of a shifted copy; or after, of such a
 /// copy or of the logits as they are, of the reference's, too; or of the last third's, a copy of what is labelled. `unused`: the loss does not need it, but a variable names it until the loss is there.
-enum class half_entropy : std::uint8_t { none, before, after_of_copy, after_as_they_are, unused, after_of_third };
+/// `by_model`: of all samples, by the model itself, which is given the labels.
+enum class half_entropy : std::uint8_t { none, by_model, before, after_of_copy, after_as_they_are, unused, after_of_third };
 
 /// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
@@ -92,11 +93,12 @@ struct method_loss {
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
+  const auto beside = o.sft_weight > 0 ? half_entropy::by_model : half_entropy::none;  // GKD's sft_alpha: compute_loss hands labels to the student
   const bool compares = traits_of(o.kind).reference;
   if (o.code == method_code::nemo_rl) return {.scores = label_scores::whole};
   if (o.kind == objective_kind::sft && o.code == method_code::verl) return {.scores = label_scores::by_entropy, .keeps_logits = true};
-  if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
-  if (distils_by_swift(o)) return {.shifts = false, .names_reference = true, .selects = true, .divergence = true};
+  if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .likelihood = beside, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
+  if (distils_by_swift(o)) return {.shifts = false, .likelihood = beside, .names_reference = true, .selects = true, .divergence = true};
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::nash_md) return {.scores = label_scores::by_sample, .names_logits = false, .reads_completion = true};

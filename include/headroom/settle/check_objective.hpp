@@ -19,8 +19,8 @@ constexpr objection check_reference(const job& j, const auto& no) {
     return no("headroom: this objective.kind has no reference model; leave objective.reference out");
   if (j.objective.sft_weight > 0) {
     const auto code = j.objective.code;
-    if (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory))
-      return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it; elsewhere leave it out");
+    if (!distils && (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory)))
+      return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it, and of ms-swift's distillation; elsewhere leave it out");
   }
   if (way == reference_way::swapped && !trains_by_nemo(j.objective)) return no("headroom: references that are swapped in from the host are modelled as NeMo-RL does it alone; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");

@@ -20,8 +20,8 @@ class swift_distillation {
     json_value objective = {{"kind", "distill"}, {"trainer", "ms-swift"}};
     if (beta == 0 || beta == 1) objective["divergence"] = beta == 0 ? "forward" : "reverse";
     if (const auto* most = v_->take("gkd_logits_topk"); most != nullptr && *most != "") objective["top_logits"] = whole_at(*most, "gkd_logits_topk", 1, std::int64_t{1} << 30);
-    if (const auto* part = v_->take("sft_alpha"); part != nullptr && number_at(*part, "sft_alpha", 0.0, 1e6) != 0)
-      d_->unmodelled_key("sft_alpha", *part, v_->place("sft_alpha"), "a cross entropy beside the divergence");
+    if (const auto* part = v_->take("sft_alpha"); part != nullptr && reads_answers())  // of batches that the student answers there is none
+      if (const auto alpha = number_at(*part, "sft_alpha", 0.0, 2000.0); alpha != 0) objective["sft_weight"] = alpha;
     for (const auto* key : {"seq_kd", "offload_teacher_model"})
       if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key));
     d_->replace("objective", objective, v_->place("rlhf_type"));
