@@ -61,6 +61,24 @@ TEST_CASE("the launchers' reader and a job's version mean the same code") {
     }
 }
 
+// modelscope/ms-swift: swift/trainers/rlhf_trainer/dpo_trainer.py before c60ceecfe of 2025-05-15 (in 3.5.0) and before 19b34bc5c of 2025-06-11 (in 3.6.0); gkd_trainer.py
+// before b3d0d794e of 2025-12-23 (in 3.12).
+TEST_CASE("a release of ms-swift that is named has its own loss code") {
+  const std::string dpo = R"({"kind": "dpo", "trainer": "ms-swift", "reference": "copy"})", gkd = R"({"kind": "distill", "trainer": "ms-swift", "teacher": {"model": "qwen2.5-1.5b"}})";
+  CHECK(code("ms-swift 3.4, 2025-05", dpo) == method_code::ms_swift_3_4);
+  CHECK(code("ms-swift 3.5, 2025-06", dpo) == method_code::ms_swift_3_5);
+  CHECK(code("ms-swift 3.6", dpo) == method_code::ms_swift);
+  CHECK(code("ms-swift 3.8.dev, 2025-08", dpo) == method_code::ms_swift);
+  CHECK(code("ms-swift 4.5", dpo) == method_code::ms_swift);
+  CHECK(code("2025-06", dpo) == method_code::ms_swift);
+  CHECK(code("ms-swift 3.11", gkd) == method_code::ms_swift_3_11);
+  CHECK(code("ms-swift 3.6.dev, 2025-06", gkd) == method_code::ms_swift_3_11);
+  CHECK(code("ms-swift 3.12", gkd) == method_code::ms_swift);
+  CHECK(code("ms-swift 3.4", R"({"kind": "kto", "trainer": "ms-swift"})") == method_code::ms_swift);  // one code
+  CHECK(code("TRL 0.9, ms-swift 3.4", dpo) == method_code::ms_swift_3_4);
+  CHECK(holds(refused("ms-swift 3.8", R"({"kind": "dpo", "trainer": "ms-swift-3.4", "reference": "copy"})"), "contradicts framework.version, which names ms-swift 3.8: write \"ms-swift\""));
+}
+
 TEST_CASE("a release of TRL that is named has its own loss code") {
   // Loss code of DPO is another since v0.29.0 (e3b7897c8 of 2026-02-19) and since v0.15.0 (09eefa73a of 2025-02-08).
   const std::string dpo = R"({"kind": "dpo", "trainer": "trl"})";

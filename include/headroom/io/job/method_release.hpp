@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A job whose framework.version names a release of TRL has that release's code of its method: objective.trainer "trl" is the newest alone.
+// A job whose framework.version names a release of TRL or ms-swift has that release's code of its method: objective.trainer "trl" and "ms-swift" are the newest alone.
 #pragma once
 
 #include <headroom/io/job/objective.hpp>
@@ -30,26 +30,34 @@ inline constexpr auto trl_codes = std::to_array<dated_code>({
     {objective_kind::rloo, 15, method_code::trl_0_21}, {objective_kind::rloo, 0, method_code::trl_0_14},
 });
 
+/// … of ms-swift. Its DPO is of 3.5 and of 3.4; what older releases compute has not been read, and takes the oldest that has.
+inline constexpr auto swift_codes = std::to_array<dated_code>({
+    {objective_kind::dpo, 306, method_code::ms_swift}, {objective_kind::dpo, 305, method_code::ms_swift_3_5}, {objective_kind::dpo, 300, method_code::ms_swift_3_4},
+    {objective_kind::distill, 312, method_code::ms_swift}, {objective_kind::distill, 300, method_code::ms_swift_3_11},
+});
+
 /// The row of a method as of a release; null: it has none.
-constexpr const dated_code* trl_code_of(objective_kind kind, std::int32_t release) {
-  for (const auto& row : trl_codes)
+template <std::size_t N>
+constexpr const dated_code* code_of(const std::array<dated_code, N>& codes, objective_kind kind, std::int32_t release) {
+  for (const auto& row : codes)
     if (row.kind == kind && release >= row.since) return &row;
   return nullptr;
 }
+constexpr const dated_code* trl_code_of(objective_kind kind, std::int32_t release) { return code_of(trl_codes, kind, release); }
 
-/// Gives a method that TRL runs the code of the release that `version` names.
+/// Gives a method that TRL or ms-swift runs the code of the release that `version` names.
 /// Errors: job_error for a release whose code of the method is not modelled, and for objective.trainer that is another release's.
 inline void date_method(objective& o, std::string_view version) {
-  const auto release = trainer_release_in(version, "TRL");
-  const bool of_trl_code = o.code == method_code::unset || of_trl(o.code);
-  if (release.number == 0 || o.kind == objective_kind::sft || !of_trl_code) return;
-  const auto* row = trl_code_of(o.kind, release.number);
+  const bool swift = of_swift(o.code), of_trl_code = o.code == method_code::unset || of_trl(o.code);
+  const auto release = trainer_release_in(version, swift ? "ms-swift" : "TRL");
+  if (release.number == 0 || o.kind == objective_kind::sft || !(of_trl_code || swift)) return;
+  const auto* row = swift ? code_of(swift_codes, o.kind, release.number) : trl_code_of(o.kind, release.number);
   if (row == nullptr) return;
-  const auto named = "TRL " + std::to_string(release.number / 100) + "." + std::to_string(release.number % 100);
+  const auto named = std::string{swift ? "ms-swift " : "TRL "} + std::to_string(release.number / 100) + "." + std::to_string(release.number % 100);
   if (row->code == method_code::unset)
     fail("headroom: framework.version names " + named + ", whose " + std::string{text_of(o.kind)} + " is not modelled by this version: the oldest that is modelled is of TRL " + std::to_string((row - 1)->since / 100) + "." + std::to_string((row - 1)->since % 100));
-  if (o.code != method_code::unset && o.code != method_code::trl && o.code != row->code)
-    fail("headroom: objective.trainer " + in_quotes(text_of(o.code)) + " contradicts framework.version, which names " + named + ": write \"trl\", which is that release's code there, or leave it out");
+  if (o.code != method_code::unset && o.code != method_code::trl && o.code != method_code::ms_swift && o.code != row->code)
+    fail("headroom: objective.trainer " + in_quotes(text_of(o.code)) + " contradicts framework.version, which names " + named + ": write " + (swift ? "\"ms-swift\"" : "\"trl\"") + ", which is that release's code there, or leave it out");
   o.code = row->code;
 }
 
