@@ -144,7 +144,7 @@ constexpr std::uint64_t fingerprint_of(const job& j) {
   for (const bool flag : {d.sequence, b.padded, b.packed, j.compile, j.sharding.towers_in_root}) mix(flag ? 1 : 0);
   if (j.rollout.given())
     for (const auto n : {static_cast<std::int64_t>(j.rollout.share.per_million), j.rollout.tensor, static_cast<std::int64_t>(j.rollout.sleep), static_cast<std::int64_t>(j.rollout.gpus), j.rollout.steps_per_generation, j.rollout.iterations, static_cast<std::int64_t>(j.rollout.corrects)}) mix(n);
-  word(d.schedule), word(j.sharding.kind), word(j.recompute.mode), word(j.recompute.method), word(j.recompute.policy), mix(j.recompute.modules);
+  word(d.schedule), word(j.sharding.kind), word(j.sharding.root), word(j.recompute.mode), word(j.recompute.method), word(j.recompute.policy), mix(j.recompute.modules);
   word(j.offload.optimizer), word(j.offload.parameters), word(j.offload.activations), word(j.attention), word(j.loss.kind), word(j.environment.expandable_segments), mix(j.batch.lengths.mean), word(j.batch.lengths.order);
   return sum;
 }

@@ -37,7 +37,7 @@ inline constexpr changed_key keys[] = {
     {"parallel.schedule", R"("1f1b"|"gpipe"|"naive"|"interleaved-1f1b"|"zero-bubble"|"dualpipe"|"zero-bubble-v"|"v-half"|"v-min"|"zbv")"}, {"parallel.first_stage_layers", "1"}, {"parallel.last_stage_layers", "1"},
     {"parallel.context", "1|2"}, {"parallel.context_kind", R"("ring"|"ulysses"|"all-gather")"}, {"parallel.expert", "2"}, {"parallel.expert_tensor", "2"}, {"parallel.expert_imbalance", "1.5"},
     {"sharding", R"("none"|"ddp"|"zero0"|"zero1"|"zero2"|"zero3"|"fsdp1"|"fsdp2"|"megatron-distributed-optimizer"|"megatron-fsdp"|{"kind":"fsdp1","stage":2}|{"kind":"fsdp2","stage":2})"},
-    {"sharding.reshard_after_forward", "true|false"}, {"sharding.no_sync", "true"}, {"sharding.loads_once", "true"}, {"sharding.towers_in_root", "true"}, {"sharding.overlap_comm", "true|false"}, {"sharding.contiguous_gradients", "true|false"},
+    {"sharding.reshard_after_forward", "true|false"}, {"sharding.no_sync", "true"}, {"sharding.loads_once", "true"}, {"sharding.root", R"("whole"|"embedding-apart"|"split")"}, {"sharding.towers_in_root", "true"}, {"sharding.overlap_comm", "true|false"}, {"sharding.contiguous_gradients", "true|false"},
     {"sharding.reduce_scatter", "true|false"}, {"sharding.round_robin_gradients", "true|false"}, {"sharding.reduce_bucket_size", "1000000"}, {"sharding.allgather_bucket_size", "1000000"},
     {"sharding.sub_group_size", "1000000"}, {"sharding.stage3_prefetch_bucket_size", "100000"}, {"sharding.stage3_param_persistence_threshold", "1000"}, {"sharding.stage3_max_live_parameters", "1000000"},
     {"sharding.stage3_max_reuse_distance", "1000000"}, {"sharding.zero_hpz_partition_size", "2"}, {"sharding.mics_shard_size", "2"}, {"sharding.gradient_as_bucket_view", "true|false"},

@@ -25,7 +25,10 @@ namespace {
 
 class with_adapters {
  public:
-  explicit with_adapters(const job& j) : m_(j, ledger::resident(j)), ranks_(j.parallel.data), fsdp_(j.sharding.kind == sharding_kind::fsdp2), beside_(sum(adapters(j))) { stays_ = j.sharding.stays_gathered(); }
+  explicit with_adapters(const job& j) : m_(j, ledger::resident(j)), ranks_(j.parallel.data), fsdp_(j.sharding.kind == sharding_kind::fsdp2), beside_(sum(adapters(j))) {
+    stays_ = j.sharding.stays_gathered();
+    returns_ = fsdp_ && !stays_ && j.framework.date >= 202508;  // of torch 2.8
+  }
 
   const account& run() {
     const auto layers = m_.source.model.layers;
@@ -44,7 +47,9 @@ class with_adapters {
       m_.enter(phase::loss_forward);
       m_.tail_up([] {});
       m_.free_if("arrived");
+      if (returns_) drop(root);
       m_.enter(phase::backward);
+      if (returns_) arrive(root), copy_out(root, false);
       if (!stays_) arrive(layers - 1);
       m_.tail_down([] {}, exist_);
       m_.free("fresh tail");
@@ -113,7 +118,7 @@ class with_adapters {
 
   run_of_model m_;
   std::int64_t ranks_;
-  bool fsdp_{}, stays_{}, exist_{};
+  bool fsdp_{}, stays_{}, returns_{}, exist_{};
   std::int64_t beside_;
 };
 

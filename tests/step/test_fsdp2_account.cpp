@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,17 @@ using ledger::sum;
 
 namespace {
 
-/// Units: embedding, layers, norm with head; or one for all that lies outside the layers.
+/// Units: embedding, layers, norm with head; or one for all that lies outside the layers; or the embedding, and the root's with the rest.
 class under_fsdp2 {
  public:
   under_fsdp2(const job& j, const amounts& always) : m_(j, always), ranks_(j.parallel.data / j.parallel.replicate) {
     const auto& z = j.framework.sharding;
-    split_ = z.splits_root && !j.model.tied;
+    const auto how = j.sharding.root == root_units::unset ? z.root : j.sharding.root;
+    split_ = how == root_units::split && !j.model.tied;
+    two_ = how == root_units::embedding_apart && !j.model.tied;
+    // The Trainer says reshard_after_forward for the root, too, which torch heeds since 2.8.
+    const auto torch = j.environment.torch > 0 ? j.environment.torch : j.framework.date < 202508 ? 207 : 208;
+    returns_root_ = j.framework.label == "hf-trainer" && torch >= 208 && how != root_units::split && !j.sharding.stays_gathered();
     keeps_last_ = z.keeps_last_layer;
     stays_ = j.sharding.stays_gathered();
     whole_sums_ = j.sharding.no_sync && j.batch.accumulation > 1;
@@ -51,7 +57,7 @@ class under_fsdp2 {
   [[nodiscard]] std::int64_t elements(std::int64_t u) const {
     if (u >= 0) return sum(m_.elements.layer);
     if (u == back) return m_.elements.table + m_.elements.norm;
-    return split_ ? m_.elements.table : outside(m_.elements);
+    return split_ || two_ ? m_.elements.table : outside(m_.elements);
   }
   [[nodiscard]] bool kept(std::int64_t i) const { return stays_ || (keeps_last_ && i + 1 == m_.source.model.layers); }
 
@@ -75,9 +81,10 @@ class under_fsdp2 {
   }
   void up() {
     m_.enter(phase::forward);
+    if (two_) gather(back), copy_out(back, true);
     gather(front), copy_out(front, true);
     m_.embed();
-    if (split_ && !stays_) m_.free(m_.named("whole", front));
+    if ((split_ || two_) && !stays_) m_.free(m_.named("whole", front));
     m_.turn();
     for (std::int64_t i = 0; i < m_.source.model.layers; ++i) {
       m_.enter(phase::forward);
@@ -87,14 +94,21 @@ class under_fsdp2 {
     }
     m_.enter(phase::loss_forward);
     if (split_) gather(back), copy_out(back, true);
+    bool left = false;
+    const auto leave = [&] {
+      let_copied_go();
+      if (returns_root_ && !left) m_.free(m_.named("whole", two_ ? back : front));
+      left = true;
+    };
     m_.tail_up([&] {
-      if (m_.at.loss_outside()) let_copied_go();
+      if (m_.at.loss_outside()) leave();
     });
-    let_copied_go();
+    leave();
   }
   void down() {
     m_.enter(phase::backward);
     const auto ask = [&] {
+      if (returns_root_) gather(two_ ? back : front), copy_out(two_ ? back : front, false);
       if (!kept(m_.source.model.layers - 1)) gather(m_.source.model.layers - 1);
     };
     if (!m_.at.loss_outside()) ask();
@@ -105,16 +119,17 @@ class under_fsdp2 {
     for (auto i = m_.source.model.layers; i-- > 0;) {
       m_.enter(phase::backward);
       if (!kept(i)) copy_out(i, false);
-      if (!stays_ && (i > 0 || split_)) gather(i > 0 ? i - 1 : front);
+      if (!stays_ && (i > 0 || split_ || two_)) gather(i > 0 ? i - 1 : front);
       m_.layer_down(i, drops());
       m_.enter(phase::reduce);
       reduce(i, {m_.named("fresh", i)});
     }
     m_.enter(phase::backward);
-    if (split_ && !stays_) copy_out(front, false);
+    if ((split_ || two_) && !stays_) copy_out(front, false);
     m_.embed_down(drops());
     m_.enter(phase::reduce);
-    reduce(front, split_ ? std::vector<std::string>{"fresh embedding"} : m_.fresh_outside());
+    reduce(front, split_ || two_ ? std::vector<std::string>{"fresh embedding"} : m_.fresh_outside());
+    if (two_) reduce(back, {"fresh tail"});
     m_.free_if("reducing"), m_.free_if("averaging");
   }
   /// Whether a gradient that autograd makes is added at once to one that is there: where the reduction has its format, and none is sent before the last.
@@ -154,7 +169,7 @@ class under_fsdp2 {
   static constexpr std::int64_t none = -9;
   run_of_model m_;
   std::int64_t ranks_, arriving_{none}, copied_{none};
-  bool split_{}, keeps_last_{}, stays_{}, whole_sums_{}, first_{}, last_{};
+  bool split_{}, two_{}, returns_root_{}, keeps_last_{}, stays_{}, whole_sums_{}, first_{}, last_{};
 };
 
 }  // namespace
@@ -169,6 +184,10 @@ TEST_CASE("a step under FSDP2, tensor by tensor") {
     if (j.framework.modules.dtensor() && j.parallel.data > 2 && dice.flip()) j.parallel.replicate = 2;
     if (!j.framework.modules.dtensor()) j.precision = precisions::bf16_mixed;
     if (dice.index(3) == 0) j.precision = {"bf16-reduced", formats::fp32, formats::bf16, formats::fp32, formats::bf16, formats::none, formats::fp32};
+    if (!j.framework.modules.dtensor()) {
+      j.sharding.root = std::array{root_units::unset, root_units::embedding_apart, root_units::split}[dice.index(3)];
+      j.environment.torch = std::array{0, 207, 208}[dice.index(3)];
+    }
     CAPTURE(i);
     CAPTURE(j.framework.label.view());
     CAPTURE(j.framework.date);

@@ -139,7 +139,7 @@ class stage_account {
     r[row::workspace] += s_.source->framework.process.cublas_handles * cublas_workspace(s_).count();
     return r;
   }
-  [[nodiscard]] bool head_apart() const { return j_.framework.sharding.splits_root; }
+  [[nodiscard]] bool head_apart() const { return j_.framework.sharding.root == root_units::split; }
   [[nodiscard]] layer_walk layer(const chunk& c, std::int64_t i) const { return walk_layer(sc_, trained_modules(*s_.source, -1), true, i < c.recomputed); }
   /// The buffer that the first layer reads is there already.
   [[nodiscard]] amounts received(const chunk& c, std::int64_t i) const { return {{row::activations, i == 0 && !c.begins ? -x_ : 0}}; }

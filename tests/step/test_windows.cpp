@@ -235,7 +235,7 @@ TEST_CASE("every window of FSDP2") {
   CHECK(!sums.root_waits);
 
   auto apart = wrapped(fsdp2());
-  apart.framework.sharding.splits_root = true;
+  apart.framework.sharding.root = root_units::split;
   const auto split = windows_with(apart);
   holds(split.forward, 2 * 2 * u);
   holds(split.loss, 2 * (e + 4096) + 2 * u);

@@ -19,6 +19,7 @@ constexpr profile over_trainer(profile p) {
   p.attention.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
   p.precision = precisions::bf16_autocast;
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);
+  p.sharding.reshards_root = true;     // accelerate up to 1.13 utils/fsdp_utils.py fsdp2_prepare_model: the plugin's reshard_after_forward, true, for the model, too
   p.checkpointing.all_or_none = true;  // gradient_checkpointing is on or off
   p.optimizer.registers_embeddings = true;
   return p;

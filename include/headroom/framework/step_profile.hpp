@@ -57,8 +57,8 @@ struct sharding_profile {
   bool no_others{};                  ///< its own program sets them up: another kind is another program, and refused
 
   // FSDP2.
-  bool splits_root{};                ///< the embedding is one unit, final norm and head another; else both lie in the root's, which is unsharded
-                                     ///< from the start of forward to the end of backward, its gradients reduced last
+  root_units root{root_units::whole};  ///< the root's unit is unsharded from the start of forward to the end of backward, its gradients reduced last
+  bool reshards_root{};              ///< … is told to let go between forward and backward, as layers are, which torch does since 2.8
   bool keeps_last_layer{};           ///< the last layer is not resharded between forward and backward
   bool gathers_in_fp8{};             ///< matrices of the layers are quantised before they are gathered (torchao enable_fsdp_float8_all_gather)
 

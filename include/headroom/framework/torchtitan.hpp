@@ -52,7 +52,7 @@ inline constexpr profile torchtitan_202508 = [] {
   profile p = torchtitan_202504;
   p.date = 202508;
   p.norm.style = norm_style::fused;
-  p.sharding.splits_root = true;
+  p.sharding.root = root_units::split;
   p.sharding.keeps_last_layer = false;
   return p;
 }();

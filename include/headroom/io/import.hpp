@@ -17,7 +17,7 @@ inline void say_key(draft& d, const std::string& said) {
   const auto text = said.substr(equals + 1), key = said.substr(0, equals);
   const bool begins_json = text.empty() || text[0] == '{' || text[0] == '[' || text[0] == '"';
   const bool word = !begins_json && !json_value::accept(text);  // a name, a date
-  const bool version = key == "framework.version" || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers" || key == "environment.ms-swift" || key == "environment.verl" || key == "environment.openrlhf";  // 2.10 is no number
+  const bool version = key == "framework.version" || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers" || key == "environment.ms-swift" || key == "environment.verl" || key == "environment.openrlhf" || key == "environment.accelerate";  // 2.10 is no number
   const auto value = word || (version && !begins_json) ? json_value(text) : parse_json(text, "--set " + key);
   if (key.find('.') == std::string::npos) return d.replace(key, value, "--set " + key);
   std::vector<std::string_view> path;

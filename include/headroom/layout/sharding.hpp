@@ -49,6 +49,10 @@ constexpr const sharding_properties& properties_of(sharding_kind kind) { return 
 enum class choice : std::uint8_t { unset, no, yes };
 constexpr bool chosen(choice c, bool otherwise) { return c == choice::unset ? otherwise : c == choice::yes; }
 
+/// How FSDP2 divides what lies outside the layers where embedding and head are two tables: one unit, the root's; the embedding a unit and the
+/// rest the root's; or embedding, and last norm with head, a unit each. Of a tied model all is one.
+enum class root_units : std::uint8_t { unset, whole, embedding_apart, split };
+
 /// Sizes are in elements, as DeepSpeed's own keys are; -1: the framework's default.
 struct sharding {
   sharding_kind kind{};
@@ -56,6 +60,7 @@ struct sharding {
   choice reshard_after_forward{};
   bool no_sync{};                              ///< micro-batches accumulate unsharded gradients (FSDP's no_sync)
   bool loads_once{};                           ///< FSDP: the first rank of each node alone holds the weights on the host while they are loaded, and hands them on
+  root_units root{};                           ///< FSDP2; left to the trainer where unset
   bool towers_in_root{};                       ///< FSDP2: a tower's layers are no units of their own, but gathered with what lies outside the layers
   choice overlap_comm{};
   choice contiguous_gradients{};

@@ -70,8 +70,8 @@ constexpr objection check_second_trainer(const job& j, const No& no) {
   const bool units = j.sharding.kind == sharding_kind::fsdp2;
   const auto& p = j.precision;
   const auto wide = [](const number_format& f) { return !f.set() || f == formats::fp32; };
-  if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || j.parallel.context > 1 || (units && !j.model.tied))
-    return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, without context parallelism, and under FSDP2 with a tied head, whose units are those of their layers and a root; model", j.model.label);
+  if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || j.parallel.context > 1)
+    return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, without context parallelism; model", j.model.label);
   if (p.autocast || !wide(p.parameters) || !wide(p.gradients) || !wide(p.reduce) || !(wide(p.compute) || p.compute == formats::tf32 || (units && p.compute == formats::bf16)))
     return no("headroom: LLaMA-Factory's second trainer keeps weights and gradients in fp32, and computes so, or under FSDP2 in bf16; precision must say that, or be left out");
   if ((j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full) || !wide(j.loss.logits))
@@ -85,6 +85,8 @@ constexpr objection check_offered(const job& j, const auto& no) {
   const auto& offered = j.framework.sharding;
   if (j.framework.loading.whole_on_gpu)
     if (const auto why = check_second_trainer(j, no)) return why;
+  if (j.sharding.root != root_units::unset && (j.sharding.kind != sharding_kind::fsdp2 || offered.no_others))
+    return no("headroom: sharding.root says how FSDP2 is set up over transformers' modules: sharding.kind must be \"fsdp2\", and framework a trainer that leaves it open; framework", j.framework.label);
   if (!offered.no_others || j.sharding.kind == sharding_kind::none || offered.offers(j.sharding.kind)) return {};
   return no("headroom: this framework's own program does not shard so; sharding.kind must be ddp or fsdp2 with torchtitan and llama-factory-v1, fsdp1 or fsdp2 with torchtune before 2024-09 and fsdp2 since, "
             "ddp or fsdp1 with litgpt and fsdp-qlora, or none; framework", j.framework.label);

@@ -29,6 +29,19 @@ constexpr other_weights other_model_of(const job& j) {
 /// nemo_automodel/components/distributed/parallelizer.py apply_fsdp2_sharding_recursively).
 constexpr bool keeps_last_layer(const job& j) { return j.framework.sharding.keeps_last_layer || j.objective.code == method_code::nemo_rl; }
 
+/// What FSDP2 makes units of outside the layers. verl wraps an untied embedding (volcengine/verl since 0.4, verl/utils/fsdp_utils.py apply_fsdp2).
+constexpr root_units root_of(const job& j) {
+  if (j.sharding.root != root_units::unset) return j.sharding.root;
+  return j.objective.code == method_code::verl ? root_units::embedding_apart : j.framework.sharding.root;
+}
+/// Whether the root's unit is let go of after forward and gathered again: where reshard_after_forward is given for the root, too, torch heeds it since 2.8
+/// (2025-08; pull requests 154704 and 155319; distributed/fsdp/_fully_shard/_fsdp_state.py _lazy_init). NeMo-Automodel gives false (parallelizer.py);
+/// accelerate since 1.14, whose root is split, gives none.
+constexpr bool lets_root_go(const job& j) {
+  if (!j.framework.sharding.reshards_root || j.sharding.stays_gathered() || j.objective.code == method_code::nemo_rl || root_of(j) == root_units::split) return false;
+  return j.environment.torch > 0 ? j.environment.torch >= 208 : j.framework.date >= 202508;
+}
+
 /// Whether models lie beside the one that trains.
 constexpr bool has_other_models(const job& j) {
   const auto& o = j.objective;

@@ -34,11 +34,12 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const auto reduced_of = [&](parameters n) { return frozen ? parameters{0} : n; };
   const auto unit = habits.sharding.gathers_in_fp8 ? share(st.unit, 1) : gathered_unit(s, st) + (frozen ? share(reduced, c) : bytes{0});
   const bool resident = s.source->sharding.stays_gathered();
-  const bool split = habits.sharding.splits_root && !s.model.tied;
-  const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
-  const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
-  const auto beside = resident ? st.side : parameters{0};        // an encoder's or a tower's layers, which stay, too
-  const auto root = share((split ? parameters{0} : st.root) + beside, c);  // gathered all the way
+  const auto units = s.model.tied ? root_units::whole : root_of(*s.source);
+  const bool split = units == root_units::split, apart = units == root_units::embedding_apart;
+  const auto first = split ? st.embedding : st.root;                     // gathered when forward begins, reduced when backward ends
+  const auto head = split || apart ? st.root - st.embedding : st.root;   // gathered in the loss
+  const auto beside = resident ? st.side : parameters{0};                // an encoder's or a tower's layers, which stay, too
+  const auto root = share((split ? parameters{0} : head) + beside, c);   // gathered all the way
   const auto kept = keeps_last_layer(*s.source) ? unit : bytes{0};
   const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
   w.path = gradient_path::unit;
@@ -68,10 +69,11 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   if (d > 1 && !s.layer.host) {
     w.pools = true;
     w.gathering = resident ? bytes{0} : unit;
-    const auto largest = st.embedding.count() > head.count() ? first : head;
+    const auto largest = st.embedding.count() > head.count() ? (apart ? st.embedding : first) : head;
     w.gather_pool = share(largest, c) + share(largest, c, d);
     const auto at_once = share(largest, c) + unit + share(st.unit, habits.sharding.gathers_in_fp8 ? 1 : c, d);
-    w.gather_pool = w.gather_pool > at_once ? w.gather_pool : at_once;
+    w.gather_pool = max(w.gather_pool, at_once);
+    if (apart) w.gather_pool = max(w.gather_pool, share(st.root, c) + share(st.embedding, c, d));  // the root's stays until the embedding has been copied out
     const auto staying = gradients_leave(*s.source) ? share(reduced_of(largest), m, d) : st.gpu[row::gradients];
     w.reduce_pool = staying + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }

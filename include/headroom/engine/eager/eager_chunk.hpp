@@ -57,7 +57,7 @@ struct placed_chunk {
   bool hands_on{}, handed{}; ///< its result is the next chunk's input, on the same stage; its input the one's before
 };
 
-constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
+constexpr bool units_apart(const settled_job& s) { return root_of(*s.source) == root_units::split && !s.model.tied; }
 
 }  // namespace detail
 

@@ -22,8 +22,10 @@ class fsdp2_units {
   constexpr fsdp2_units(const step_facts& f, const inventory& list, Listener& to) : to_(&to), job_(f.job), list_(&list) {
     const auto& s = *job_;
     const auto& j = *s.source;
-    const auto& habits = j.framework;
-    split_ = habits.sharding.splits_root && !s.model.tied;
+    const auto root = s.model.tied ? root_units::whole : root_of(j);
+    split_ = root == root_units::split;
+    apart_ = root == root_units::embedding_apart;
+    lets_root_go_ = lets_root_go(j);
     resident_ = j.sharding.stays_gathered();
     keeps_last_ = keeps_last_layer(j);
     sums_whole_ = j.sharding.no_sync && j.batch.accumulation > 1;
@@ -32,7 +34,7 @@ class fsdp2_units {
     averages_ = j.parallel.replicate > 1;
     for (const auto& w : list)
       if (w.layers.count == 0 && w.role != module::encoder && (w.role != module::vision || j.sharding.towers_in_root)) {
-        const bool first = w.role == module::embedding || w.role == module::position || !split_;
+        const bool first = w.role == module::embedding || w.role == module::position || root == root_units::whole;
         sizes().add(first ? front_ : back_, w, -1);
       }
     if (f.before != nullptr) [[unlikely]] add_side();
@@ -80,12 +82,13 @@ class fsdp2_units {
   constexpr void end_side() { to_->free(side_); }
 
   constexpr void begin_forward() {
+    if (apart_) [[unlikely]] gather_root(true);
     gather(front_);
     copy_out(front_, front_place, true);
-    front_there_ = true;
+    root_there_ = front_there_ = true;
   }
   constexpr void after_embedding() {
-    if (!split_ || resident_) return;
+    if (!(split_ || apart_) || resident_) return;
     reshard(front_, front_place);
     front_there_ = false;
   }
@@ -102,7 +105,13 @@ class fsdp2_units {
     gather(back_);
     copy_out(back_, back_place, true);
   }
-  constexpr void end_forward() { to_->free(gathered_); }
+  /// What the model computes is there; called once more where the loss is computed behind it.
+  constexpr void end_forward() {
+    to_->free(gathered_);
+    if (!lets_root_go_ || !root_there_) return;
+    reshard(root(), root_place());
+    root_there_ = front_there_ = false;
+  }
 
   constexpr void begin_micro_batch(bool exist, bool is_last) {
     exist_ = exist;
@@ -111,6 +120,7 @@ class fsdp2_units {
   /// The root's hook, or the head's, asks for the last layer.
   constexpr void begin_backward() {
     if (resident_ || keeps_last_) return;
+    if (lets_root_go_) gather_root(false);
     gather(run_.span == 1 ? here_ : unit_of(job_->model.layers - 1, 1));  // forward's last run is still the one at hand
   }
   /// Gradients of the head go at once where it is a unit of its own, and wait for the root's otherwise.
@@ -127,7 +137,7 @@ class fsdp2_units {
     if (resident_) return;
     if (at.layer >= at.span)
       gather(at.layer >= run_.first + at.span && at.span == run_.span ? here_ : below_);
-    else if (split_)
+    else if (split_ || apart_)
       gather(front_);
   }
   constexpr void after_backward(const layer_place& at) { reduce(here_, at.layer); }
@@ -143,8 +153,14 @@ class fsdp2_units {
     front_there_ = true;
   }
   constexpr void end_backward() {
-    to_->join_gradients(waiting_);
-    reduce(front_, front_place);
+    if (apart_) [[unlikely]] {  // _root_post_backward_final_callback: states in the reverse order of the modules
+      reduce(front_, front_place);
+      to_->join_gradients(waiting_);
+      reduce(back_, back_place);
+    } else {
+      to_->join_gradients(waiting_);
+      reduce(front_, front_place);
+    }
     to_->free(reducing_);
     to_->free(averaging_);
     to_->free(arriving_);
@@ -161,6 +177,15 @@ class fsdp2_units {
   [[nodiscard]] constexpr bool last(const layer_place& at) const { return at.layer + 1 == job_->model.layers; }
   [[nodiscard]] constexpr bytes left_by(const unit& u) const { return sums_whole_ ? u.reduced : u.gradient > bytes{0} ? u.gradient : u.sum; }
 
+  [[nodiscard]] constexpr const unit& root() const { return apart_ ? back_ : front_; }
+  [[nodiscard]] constexpr std::int64_t root_place() const { return apart_ ? back_place : front_place; }
+  /// The root's own hooks, before forward and before backward.
+  constexpr void gather_root(bool forward) {
+    gather(root());
+    copy_out(root(), root_place(), forward);
+    root_there_ = true;
+    if (!apart_) front_there_ = true;
+  }
   /// foreach_all_gather, on the copy-in stream.
   constexpr void gather(const unit& u) {
     if (u.gathered == bytes{0} || arriving_.size > bytes{0}) return;
@@ -234,7 +259,7 @@ class fsdp2_units {
   Listener* to_;
   const settled_job* job_;
   const inventory* list_;
-  bool split_{}, resident_{}, keeps_last_{}, sums_whole_{}, widens_{}, updates_at_once_{}, averages_{}, exist_{}, last_{true}, front_there_{};
+  bool split_{}, apart_{}, lets_root_go_{}, root_there_{}, resident_{}, keeps_last_{}, sums_whole_{}, widens_{}, updates_at_once_{}, averages_{}, exist_{}, last_{true}, front_there_{};
   struct {
     std::int64_t first{-1}, span{};
   } run_{};

@@ -77,6 +77,7 @@ void describe(Keys& k, sharding& s) {
   k.flag("reshard_after_forward", s.reshard_after_forward);
   k.flag("no_sync", s.no_sync);
   k.flag("loads_once", s.loads_once);
+  k.word("root", s.root);
   k.flag("towers_in_root", s.towers_in_root);
   for (const auto& z : zero_switches) k.flag(z.key, s.*z.member);
   for (const auto& z : zero_sizes) {

@@ -93,6 +93,7 @@ struct default_of_release {
   bool (*matters)(const draft&){};  ///< null: always
   void (*older)(draft&, const std::string& place){};
   std::int32_t assumed{};  ///< the release that stands where none is said; 0: one before `since`
+  bool bounds{};           ///< … and takes no less than the other: a note, and no assumption of the job's
   friend bool operator==(const default_of_release&, const default_of_release&) = default;
 };
 

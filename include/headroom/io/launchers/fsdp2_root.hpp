@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// What a release of accelerate changed in FSDP2's units, of launch files that may not say theirs.
+// What releases of accelerate and torch changed in FSDP2's units, of launch files that may not say theirs.
 #pragma once
 
 #include <headroom/io/launchers/draft.hpp>
@@ -8,12 +8,18 @@
 
 namespace headroom::io::detail {
 
-/// Up to 1.13 all that lies outside the layers is one unit, the root's, which stays gathered through the step (engine/eager/fsdp2_units.hpp). Since 1.14
-/// (2026-06-11) the embedding is a unit, and the last norm with the head another, where the two matrices are not tied (huggingface/accelerate
-/// utils/fsdp_utils.py fsdp2_prepare_model, 60b5c258). What is predicted is the older's, and no less than the newer's.
-inline void note_fsdp2_root(draft& d, const std::string& place) {
-  d.notes.push_back(place + ": FSDP2 is accelerate's up to 1.13, which keeps embedding, last norm and head gathered through the step; since 1.14 (2026-06) a model whose "
-                            "head is not tied lets them go, and its peak may be lower by as much as they take in the compute format");
+/// Up to 1.13 accelerate makes one unit of all that lies outside the layers. Since 1.14 (2026-06-11) the embedding is a unit, and the last norm with the
+/// head another, where the two matrices are not tied (huggingface/accelerate utils/fsdp_utils.py fsdp2_prepare_model, 60b5c258). The older takes no less.
+inline void date_fsdp2_root(draft& d, const std::string& place) {
+  d.releases.push_back({"accelerate", 114, place, "FSDP2 gathers embedding, last norm and head as one unit up to accelerate 1.13, and as two since (2026-06)", false,
+                        [](draft& of, const std::string& at) { of.say({"sharding", "root"}, "split", at); },
+                        [](const draft& of) { const auto* kind = of.find({"sharding", "kind"}); return kind != nullptr && *kind == "fsdp2"; }, nullptr, 0, true});
+}
+
+/// A trainer that says reshard_after_forward for the root, too (settle/objective.hpp, lets_root_go).
+inline void note_torch_of_root(draft& d, const std::string& place) {
+  if (d.find({"environment", "torch"}) != nullptr) return;
+  d.notes.push_back(place + ": FSDP2 is taken to be torch's since 2.8 (2025-08), which lets go of norm and head between forward and backward; older ones keep them: --set environment.torch=VERSION");
 }
 
 }  // namespace headroom::io::detail

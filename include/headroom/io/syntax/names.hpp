@@ -110,6 +110,8 @@ template <>
 inline constexpr auto names_of<context_kind> = std::array<named<context_kind>, 3>{
     {{"ring", context_kind::ring}, {"ulysses", context_kind::ulysses}, {"all-gather", context_kind::all_gather}}};
 template <>
+inline constexpr auto names_of<root_units> = std::array<named<root_units>, 3>{{{"whole", root_units::whole}, {"embedding-apart", root_units::embedding_apart}, {"split", root_units::split}}};
+template <>
 inline constexpr auto names_of<sharding_kind> =
     std::array<named<sharding_kind>, 7>{{{"none", sharding_kind::none},
                                          {"ddp", sharding_kind::ddp},

@@ -122,7 +122,7 @@ class accelerate_config {
       d_->replace("sharding", "ddp", place);
     else
       d_->replace("sharding", json_value{{"kind", version == 2 ? "fsdp2" : "fsdp1"}, {"stage", again ? 3 : 2}}, place);
-    if (version == 2 && again) note_fsdp2_root(*d_, place);
+    if (version == 2 && again) date_fsdp2_root(*d_, place);
     if (strategy.starts_with("HYBRID")) d_->hybrid = place;
     if (flag(k, "fsdp_offload_params", false)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(k.at("fsdp_offload_params")));
     if (flag(k, "fsdp_activation_checkpointing", false)) d_->replace("recompute", "full", at(k.at("fsdp_activation_checkpointing")));

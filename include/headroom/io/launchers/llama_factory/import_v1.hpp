@@ -56,7 +56,7 @@ class llama_factory_v1 {
   void model() {
     const auto name = k_.word("model", "Qwen/Qwen3-4B-Instruct-2507");
     if (const auto kind = k_.word("model_class", "llm"); kind != "llm") d_->unmodelled_key("model_class", kind, k_.place("model_class"), "another head than the vocabulary's");
-    const std::string what = "taken to be for llamafactory-cli sft, of texts, with torch below 2.8, whose FSDP2 keeps the root's unit whole until backward ends";
+    const std::string what = "taken to be for llamafactory-cli sft, of texts, with torch 2.8 or newer, whose FSDP2 lets the root's unit go between forward and backward (--set environment.torch=VERSION)";
     d_->notes.push_back(k_.source() + ": " + what);
     d_->assumed.push_back(what);
     d_->trained_name = name;
@@ -65,7 +65,6 @@ class llama_factory_v1 {
     if (m.layers == 0) fail("headroom: " + k_.place("model") + ": the units of FSDP2 depend on the model: give its config.json before this file, or --model NAME");
     if (m.vision.layers > 0 || m.encoder.layers > 0 || m.sparse() || m.classes > 0)
       fail("headroom: " + k_.place("model") + ": LLaMA-Factory's second trainer (USE_V1) is read for dense models of text by this version; the same training by its first trainer (model_name_or_path, finetuning_type) is");
-    untied_ = !m.tied;
     const auto kernel = one_of("flash_attn", "sdpa", {"eager", "sdpa", "flash_attention_2"});
     d_->replace("attention", kernel == "flash_attention_2" ? "flash" : kernel, k_.place("flash_attn"));
     const auto kernels = k_.word("kernel_config.name", "auto");
@@ -85,7 +84,6 @@ class llama_factory_v1 {
     const auto name = k_.word("dist_config.name");
     if (name != "fsdp2") d_->unmodelled_key("dist_config.name", name, place, "of its backends fsdp2 is read");
     if (const auto how = k_.word("init_config.name", "init_on_default"); how != "init_on_default") d_->unmodelled_key("init_config.name", how, k_.place("init_config"), "the model is not whole on each GPU then");
-    if (untied_) fail("headroom: " + place + ": the embedding of a model whose head is a matrix of its own is a unit of FSDP2's own in LLaMA-Factory's second trainer, while norm and head lie in the root's, which is not modelled by this version: of models with a tied head it is");
     if (k_.on("dist_config.offload_params")) d_->unmodelled_key("dist_config.offload_params", true, k_.place("dist_config.offload_params"));
     json_value keys{{"sharding", {{"kind", "fsdp2"}, {"stage", 3}, {"reshard_after_forward", k_.on("dist_config.reshard_after_forward", true)}}}};
     keys["environment"] = {{"allocator", {{"expandable_segments", true}}}};
@@ -115,7 +113,6 @@ class llama_factory_v1 {
 
   draft* d_;
   nested_values k_;
-  bool untied_{};
 };
 
 /// Whether an object is a configuration of it.

@@ -91,14 +91,14 @@ inline void settle_releases(draft& d) {
     if (open) {
       const auto newest = std::to_string(r.assumed / 100) + "." + std::to_string(r.assumed % 100);
       d.notes.push_back(r.place + ": " + r.what + ": " + (r.assumed > 0 ? "release " + newest : std::string{"the older"}) + " is assumed" + hint);
-      d.assumed.push_back(r.what + (r.assumed > 0 ? ": release " + newest + " is assumed" : ""));
+      if (!r.bounds) d.assumed.push_back(r.what + (r.assumed > 0 ? ": release " + newest + " is assumed" : ""));
     }
     const bool since = said == nullptr ? std::max(least, r.assumed) >= r.since : release_of(*said, "environment." + std::string{r.program}) >= r.since;
     if (const auto apply = since ? r.newer : r.older) apply(d, r.place);
   }
   const auto all = d.job.find("environment");
   if (all == d.job.end() || !all->is_object()) return;
-  for (const auto* program : {"trl", "transformers", "ms-swift", "verl", "openrlhf"}) all->erase(program);
+  for (const auto* program : {"trl", "transformers", "ms-swift", "verl", "openrlhf", "accelerate"}) all->erase(program);
   if (all->empty()) d.job.erase("environment");
 }
 

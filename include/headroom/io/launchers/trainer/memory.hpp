@@ -201,7 +201,7 @@ class trainer_memory {
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
     json_value sharding = {{"kind", kind}, {"stage", stage}};
     if (kind == "fsdp1" && !said.ahead) sharding["backward_prefetch"] = false;
-    if (kind == "fsdp2" && stage == 3) note_fsdp2_root(*d_, v_->place("fsdp"));
+    if (kind == "fsdp2" && stage == 3) date_fsdp2_root(*d_, v_->place("fsdp"));
     d_->replace("sharding", stage > 0 ? sharding : json_value("ddp"), v_->place("fsdp"));
   }
   /// What an fsdp_config says beside its version.
