@@ -223,7 +223,6 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(said("actor_rollout_ref.actor.entropy_checkpointing=True") == said());
   CHECK(holds(refused("actor_rollout_ref.actor.entropy_checkpointing=True actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
-  CHECK(holds(refused("reward_model.enable=True"), "reward_model.enable = true is not modelled"));
   // Answers of tools are a part of a completion, which has max_response_length tokens (verl/experimental/agent_loop/tool_agent_loop.py run).
   CHECK(said("actor_rollout_ref.rollout.multi_turn.enable=True") == said());
   CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/named_values.hpp>
@@ -16,6 +17,7 @@
 #include <headroom/io/launchers/verl/document.hpp>
 #include <headroom/io/launchers/verl/keys.hpp>
 #include <headroom/io/launchers/verl/megatron.hpp>
+#include <headroom/io/launchers/verl/reward.hpp>
 
 #include <deque>
 #include <numeric>
@@ -54,6 +56,7 @@ class verl_overrides {
     method();
     reference();
     if (d_->job["objective"]["kind"] == "ppo") read_verl_critic(*d_, v_, divides_);
+    read_verl_reward(*d_, v_, divides_);
     rest();
   }
 
@@ -65,6 +68,7 @@ class verl_overrides {
     const bool second = strategy == "fsdp2", gathers_again = v_.on("actor_rollout_ref.actor.fsdp_config.reshard_after_forward", true);
     v_.one_of("actor_rollout_ref.actor.fsdp_config.strategy", strategy, {"fsdp", "fsdp2"});
     d_->replace("sharding", {{"kind", second ? "fsdp2" : "fsdp1"}, {"stage", gathers_again ? 3 : 2}}, v_.place("actor_rollout_ref.actor.strategy"));
+    if (second && gathers_again) note_torch_of_root(*d_, v_.place("actor_rollout_ref.actor.strategy"));
     sequences();
   }
   /// GPUs that train on parts of the same samples (DeepSpeed-Ulysses). The older key, if given, stands in the newer one's place
@@ -188,7 +192,8 @@ class verl_overrides {
     if (estimator == "gae" && cut_ > 1) d_->unmodelled_key("actor_rollout_ref.actor.ulysses_sequence_parallel_size", cut_, v_.place("actor_rollout_ref.actor.ulysses_sequence_parallel_size"), "beside a critic");
     if (estimator != "gae" && asked) d_->unmodelled_key("critic.enable", true, v_.place("critic.enable"), "a critic beside " + estimator);
     if (estimator == "gae" && !asked) d_->unmodelled_key("critic.enable", false, v_.place("critic.enable"), "gae without a critic");
-    if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
+    if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline|remax", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
+    if (estimator == "remax") d_->notes.push_back(v_.place("algorithm.adv_estimator") + ": the greedy completion that ReMax generates of each prompt beside the others takes no more memory, and is not in the step's time");  // ray_trainer.py fit
     const bool in_loss = v_.on("actor_rollout_ref.actor.use_kl_loss"), in_reward = v_.on("algorithm.use_kl_in_reward");
     const bool waits = divides_ && (in_loss || in_reward) && v_.on("actor_rollout_ref.ref.megatron.param_offload", v_.on("actor_rollout_ref.actor.megatron.param_offload"));
     d_->replace("objective", {{"kind", estimator == "gae" ? "ppo" : estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
