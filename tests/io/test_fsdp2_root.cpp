@@ -20,7 +20,7 @@ job by_verl(const std::vector<std::string>& set, const std::string& more = {}) {
   return job_of({{"run.sh",
                   "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
                   "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 "
-                  "actor_rollout_ref.actor.strategy=fsdp2" + more + "\n"}},
+                  "algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False actor_rollout_ref.actor.strategy=fsdp2" + more + "\n"}},
                 set);
 }
 std::int64_t gathered(const job& j, phase when) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(when)][row::gathered_parameters].count(); }

@@ -16,7 +16,8 @@ namespace {
 const std::string ppo =
     "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.model.path=Qwen/Qwen2.5-3B-Instruct "
     "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16 actor_rollout_ref.rollout.tensor_model_parallel_size=1 actor_rollout_ref.rollout.name=vllm "
-    "actor_rollout_ref.rollout.gpu_memory_utilization=0.6 critic.model.path=Qwen/Qwen2.5-3B-Instruct critic.ppo_micro_batch_size_per_gpu=32 trainer.n_gpus_per_node=8 ";
+    "actor_rollout_ref.rollout.gpu_memory_utilization=0.6 critic.model.path=Qwen/Qwen2.5-3B-Instruct critic.ppo_micro_batch_size_per_gpu=32 trainer.n_gpus_per_node=8 "
+    "algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False ";
 const std::string scored =
     "reward_model.enable=True reward_model.model.path=meta-llama/Llama-3.2-3B reward_model.use_reward_loop=False reward_model.model.use_remove_padding=True reward_model.micro_batch_size_per_gpu=32 ";
 job said(const std::string& more) { return job_of({{"run.sh", ppo + more + "\n"}}); }
@@ -82,7 +83,7 @@ TEST_CASE("verl's own table of LoRA trials: micro-batches of all GPUs, and layer
                           "actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.actor.fsdp_config.param_offload=True actor_rollout_ref.actor.fsdp_config.optimizer_offload=True "
                           "actor_rollout_ref.rollout.log_prob_micro_batch_size=176 actor_rollout_ref.rollout.tensor_model_parallel_size=4 actor_rollout_ref.rollout.name=vllm "
                           "actor_rollout_ref.rollout.gpu_memory_utilization=0.3 actor_rollout_ref.rollout.n=5 actor_rollout_ref.rollout.max_num_batched_tokens=1536 actor_rollout_ref.rollout.load_format=safetensors "
-                          "actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.ref.log_prob_micro_batch_size=176 actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 trainer.n_gpus_per_node=4\n"}},
+                          "actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.ref.log_prob_micro_batch_size=176 actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.model.use_remove_padding=True trainer.n_gpus_per_node=4\n"}},
                         {"hardware.gpu=h100-sxm-80gb"});
   CHECK(j.batch.micro == 88);
   CHECK(j.parallel.context == 2);
