@@ -86,6 +86,19 @@ TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "copy"}, "adapter": {"kind": "lora", "rank": 8, "targets": "all-linear", "base": "nf4"})"), "quantised base"));
 }
 
+TEST_CASE("of a prompt, a completion and a sample two lengths say the third") {
+  const std::string grpo = R"("objective": {"kind": "grpo", "trainer": "ms-swift", "reference": "none"}, )";
+  const auto sequence = read(grpo + R"("rollout": {"engine": "vllm", "placement": "separate"})").batch.sequence;
+  const auto lengths = [&](const std::string& said, const std::string& more = {}) { return read((more.empty() ? grpo : more) + R"("rollout": {"engine": "vllm", "placement": "separate", )" + said + "}").rollout; };
+  CHECK(sequence > 100);
+  CHECK(lengths(R"("completion": 100)").prompt == sequence - 100);
+  CHECK(lengths(R"("prompt": 60)").completion == sequence - 60);
+  CHECK(lengths(R"("completion": 100000)").prompt == 0);  // refused: more than a sample has
+  CHECK(lengths(R"("prompt": 7, "completion": 100)").prompt == 7);
+  // Rows of verl's are as long as some samples, or hold several.
+  CHECK(lengths(R"("completion": 100)", R"("objective": {"kind": "grpo", "trainer": "verl", "reference": "none"}, )").prompt == 0);
+}
+
 TEST_CASE("other frameworks are refused") {
   auto j = read(R"("objective": "dpo")");
   j.framework = frameworks::litgpt_202410;

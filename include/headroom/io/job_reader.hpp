@@ -55,6 +55,7 @@ inline job job_from(const json_value& given, const job_reading& how) {
   if (const auto* v = k.take("objective")) j.objective = read_objective(*v, "objective", how.base);
   date_method(j.objective, framework.version);
   if (const auto* v = k.take("rollout")) j.rollout = read_rollout(*v, "rollout");
+  complete_lengths(j);
   k.nested("evaluation", j.evaluation);
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
   read_stored_format(j, value.at("model"), how.base);

@@ -180,7 +180,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"rollout.format", "number format of the engine's weights; left out: bf16"},
     {"rollout.kv_format", "number format of its keys and values; left out: that of its weights"},
     {"rollout.batched_tokens", "tokens of one of its forwards, at most; 0: the trainer's choice"},
-    {"rollout.prompt", "tokens of the longest prompt"},
+    {"rollout.prompt", "tokens of the longest prompt; left out: what the completion leaves of batch.sequence, but of verl, NeMo-RL and packed rows"},
     {"rollout.completion", "tokens of the longest completion; with the prompt they are batch.sequence"},
     {"rollout.data_answers", "tokens of the data set's longest answer, where a part of a distillation's batches learns from the data's own answers (GKD's lmbda below 1); 0: none does"},
     {"rollout.generations", "completions of each prompt; it must divide those of all GPUs. 0: not said"},

@@ -43,6 +43,14 @@ inline rollout read_rollout(const json_value& value, const std::string& path) {
   k.finish();
   return r;
 }
+/// Samples are as long as the longest prompt and the longest completion together (settle/check_rollout.hpp, check_generated_lengths), so that of the three lengths
+/// two say the third. Of verl's and NeMo-RL's, whose rows hold several samples or shorter ones, they do not.
+inline void complete_lengths(job& j) {
+  auto& r = j.rollout;
+  const bool rows = j.batch.packed || j.objective.code == method_code::verl || j.objective.code == method_code::nemo_rl;
+  if (!r.given() || rows || (r.prompt > 0) == (r.completion > 0)) return;
+  if (const auto rest = j.batch.sequence - r.prompt - r.completion; rest > 0) (r.prompt > 0 ? r.completion : r.prompt) = rest;
+}
 inline json_value rollout_to_json(const rollout& r) {
   auto object = written_keys(r);
   for (const auto& n : names_of<trainer_part>)
