@@ -76,7 +76,7 @@ TEST_CASE("a release of ms-swift that is named has its own loss code") {
   CHECK(code("ms-swift 3.12", gkd) == method_code::ms_swift);
   CHECK(code("ms-swift 3.4", R"({"kind": "kto", "trainer": "ms-swift"})") == method_code::ms_swift);  // one code
   CHECK(code("TRL 0.9, ms-swift 3.4", dpo) == method_code::ms_swift_3_4);
-  CHECK(holds(refused("ms-swift 3.8", R"({"kind": "dpo", "trainer": "ms-swift-3.4", "reference": "copy"})"), "contradicts framework.version, which names ms-swift 3.8: write \"ms-swift\""));
+  CHECK(code("ms-swift 3.8", R"({"kind": "dpo", "trainer": "ms-swift-3.4", "reference": "copy"})") == method_code::ms_swift_3_4);  // what is said stands
 }
 
 TEST_CASE("a release of TRL that is named has its own loss code") {

@@ -46,9 +46,9 @@ constexpr const dated_code* code_of(const std::array<dated_code, N>& codes, obje
 constexpr const dated_code* trl_code_of(objective_kind kind, std::int32_t release) { return code_of(trl_codes, kind, release); }
 
 /// Gives a method that TRL or ms-swift runs the code of the release that `version` names.
-/// Errors: job_error for a release whose code of the method is not modelled, and for objective.trainer that is another release's.
+/// Errors: job_error for a release whose code of the method is not modelled, and for objective.trainer that is another release's of TRL. One of ms-swift's stands.
 inline void date_method(objective& o, std::string_view version) {
-  const bool swift = of_swift(o.code), of_trl_code = o.code == method_code::unset || of_trl(o.code);
+  const bool swift = o.code == method_code::ms_swift, of_trl_code = o.code == method_code::unset || of_trl(o.code);
   const auto release = trainer_release_in(version, swift ? "ms-swift" : "TRL");
   if (release.number == 0 || o.kind == objective_kind::sft || !(of_trl_code || swift)) return;
   const auto* row = swift ? code_of(swift_codes, o.kind, release.number) : trl_code_of(o.kind, release.number);
@@ -56,8 +56,8 @@ inline void date_method(objective& o, std::string_view version) {
   const auto named = std::string{swift ? "ms-swift " : "TRL "} + std::to_string(release.number / 100) + "." + std::to_string(release.number % 100);
   if (row->code == method_code::unset)
     fail("headroom: framework.version names " + named + ", whose " + std::string{text_of(o.kind)} + " is not modelled by this version: the oldest that is modelled is of TRL " + std::to_string((row - 1)->since / 100) + "." + std::to_string((row - 1)->since % 100));
-  if (o.code != method_code::unset && o.code != method_code::trl && o.code != method_code::ms_swift && o.code != row->code)
-    fail("headroom: objective.trainer " + in_quotes(text_of(o.code)) + " contradicts framework.version, which names " + named + ": write " + (swift ? "\"ms-swift\"" : "\"trl\"") + ", which is that release's code there, or leave it out");
+  if (o.code != method_code::unset && o.code != method_code::trl && !swift && o.code != row->code)
+    fail("headroom: objective.trainer " + in_quotes(text_of(o.code)) + " contradicts framework.version, which names " + named + ": write \"trl\", which is that release's code there, or leave it out");
   o.code = row->code;
 }
 
