@@ -171,6 +171,15 @@ TEST_CASE("LLaMA-Factory's checkpoints beside FSDP2, and those that the Trainer 
   CHECK(of("", "2", {"recompute={\"mode\": \"full\", \"reentrant\": true}"}) == nested);
 }
 
+// open_instruct/finetune.py of ca9a57fd (2024-08-22), whose arguments became fields, and of the commit before.
+TEST_CASE("open-instruct's flash attention, where nothing says it") {
+  const auto of = [](const std::string& more) { return draft_of({{"run.sh", "accelerate launch --mixed_precision bf16 --num_machines 1 --num_processes 4 open_instruct/finetune.py --model_name_or_path meta-llama/Llama-2-7b-hf --max_seq_length 2048 --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --train_file a.jsonl" + more + "\n"}}); };
+  const auto noted = [](const io::draft& d) { return std::count_if(d.notes.begin(), d.notes.end(), [](const auto& n) { return holds(n, "use_flash_attn is not given, and is true in open-instruct's finetune.py since 2024-08"); }); };
+  CHECK(noted(of("")) == 1);
+  CHECK(noted(of(" --use_flash_attn")) == 0);
+  CHECK(of("").settled().attention == attention::flash);
+}
+
 // src/llmtuner/hparams/data_args.py of v0.7.0, src/llamafactory/hparams/data_args.py of v0.9.0 and v0.9.1.
 TEST_CASE("LLaMA-Factory's cutoff_len where nothing says it, by the age of the program") {
   const std::string rest = " --stage sft --do_train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --dataset x --template qwen --finetuning_type lora --lora_target all --per_device_train_batch_size 4 --bf16 ";

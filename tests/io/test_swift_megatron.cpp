@@ -17,7 +17,7 @@ namespace {
 
 imported::text launch(const std::string& more = {}, const std::string& command = "megatron sft") {
   return {"sft.sh", "PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1 " + command +
-                        " --model Qwen/Qwen2.5-7B-Instruct --save_safetensors true --dataset 'a#500' 'b#500' --tensor_model_parallel_size 2 --sequence_parallel true --micro_batch_size 16 --global_batch_size 16 "
+                        " --model Qwen/Qwen2.5-7B-Instruct --load_safetensors true --save_safetensors true --dataset 'a#500' 'b#500' --tensor_model_parallel_size 2 --sequence_parallel true --micro_batch_size 16 --global_batch_size 16 "
                         "--recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --finetune true --cross_entropy_loss_fusion true --lr 1e-5 --lr_warmup_fraction 0.05 --min_lr 1e-6 "
                         "--num_train_epochs 1 --output_dir o --save_steps 100 --max_length 2048 --dataloader_num_workers 4 --no_save_optim true --no_save_rng true --dataset_num_proc 4 " + more + "\n"};
 }

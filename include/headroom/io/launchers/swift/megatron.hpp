@@ -53,7 +53,7 @@ inline constexpr swift_switch swift_switches[] = {
 };
 /// Of checkpoints, samples and schedules; and what has no effect without an adapter, or with a model that reads text alone.
 inline constexpr std::string_view swift_megatron_passed =
-    "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
+    "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|load_safetensors|save_safetensors|model_name|"
     "model_author|system|dataset|val_dataset|cached_val_dataset|custom_val_dataset_path|dataset_test_ratio|split_dataset_ratio|eval_metric|metric|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
     "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|modules_to_save|tuner_type|train_type|"
     "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";

@@ -134,6 +134,8 @@ class trainer_memory {
     if (own != nullptr) flash = own->is_boolean() ? (own->get<bool>() ? "fa2" : "auto") : string_at(*own, "flash_attn");
     for (const auto* key : {"use_flash_attn", "use_flash_attention_2", "use_flash_attention"})  // the last is LMFlow's
       if (v_->on(key, p_->name == "open-instruct" && std::string_view{key} == "use_flash_attn")) flash = "fa2";
+    if (p_->name == "open-instruct" && !v_->has("use_flash_attn"))  // ca9a57fd of 2024-08-22
+      d_->notes.push_back(v_->source() + ": use_flash_attn is not given, and is true in open-instruct's finetune.py since 2024-08, and false before: --set attention=sdpa where it is older");
     const auto* theirs = swift_ ? "attn_impl" : "attn_implementation";
     auto kernel = v_->one_of(theirs, "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attn", "kernels-community/flash-attn", "kernels-community/flash-attn2", "kernels-community/flash-attn3", "kernels-community/vllm-flash-attn3"});
     if (kernel == "flash_attn" || kernel.ends_with("/flash-attn") || kernel.ends_with("/flash-attn2")) kernel = "flash_attention_2";  // the same kernels from the hub (transformers integrations/hub_kernels.py)
