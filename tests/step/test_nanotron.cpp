@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // nanotron's layers, states and stages, counted by hand from its source (huggingface/nanotron 67c5ebb6).
 #include <headroom/headroom.hpp>
+#include <headroom/measured.hpp>
 #include <headroom/replay.hpp>
 
 #include "both.hpp"
@@ -110,6 +111,25 @@ TEST_CASE("a stage's host is even with the GPU after each message") {
     CHECK(one <= 3 * (2 + 6 / 2.0));
     CHECK(more >= one + 3 * 2);
     CHECK(more <= 7 * (2 + 6 / 2.0));
+  }
+}
+
+// A run that reserved more has a host that was further ahead, where tensor parallelism leaves that open: no other run has it in common. Without tensor parallelism the
+// rest is of the plan, and 1 - 0.6² of it is the other's, too.
+TEST_CASE("how far one run's host was ahead says nothing of another's") {
+  for (const std::int64_t tensor : {1, 8}) {
+    const auto ran = llama(8, tensor);
+    auto other = ran;
+    other.batch.accumulation = 4;
+    const auto was = replay(ran).ranks[0].reserved, more = was / 100;
+    measured_run figures;
+    figures.measured[static_cast<std::size_t>(reading::reserved)] = was + more;
+    const auto before = replay(other).ranks[0].reserved;
+    other.measured = measured_by(ran, figures);
+    const auto moved = static_cast<double>((replay(other).ranks[0].reserved - before).count()) / static_cast<double>(more.count());
+    CAPTURE(tensor);
+    CHECK(moved >= (tensor == 1 ? 0.5 : 0));
+    CHECK(moved <= (tensor == 1 ? 0.8 : 0.15));
   }
 }
 

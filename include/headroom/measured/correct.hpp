@@ -25,6 +25,9 @@ constexpr void take_off(breakdown& at, bytes less) {
   }
 }
 
+/// Whether a run's error says nothing of another's: how far nanotron's host is ahead differs from run to run of one plan (uncertainty.hpp).
+constexpr bool of_one_run(const uncertainty& s) { return s.when == assumption::host_ahead_of_collectives; }
+
 /// Of one rank: by how much each reading moves, and what is left of its ranges.
 struct rank_correction {
   std::array<double, reading_count> moved{}, below{}, above{};
@@ -45,7 +48,7 @@ constexpr rank_correction correction_of(const rank_report& r, const assumption_s
       const double under = deviation_of(s, of, false), over = deviation_of(s, of, true);
       below += under * under;
       above += over * over;
-      if (e.sum[i] < 0) continue;
+      if (e.sum[i] < 0 || (!same && of_one_run(s))) continue;
       moved += share * e.moved[i] * (e.moved[i] < 0 ? under : over);
       seen_below[static_cast<std::size_t>(e.sum[i])] += share * under * e.seen_below[i];
       seen_above[static_cast<std::size_t>(e.sum[i])] += share * over * e.seen_above[i];
