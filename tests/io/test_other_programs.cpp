@@ -31,7 +31,7 @@ TEST_CASE("files of their repositories") {
 TEST_CASE("commands") {
   CHECK(is_for(script("python ./deepy.py train.py -d configs 160M.yml local_setup.yml\n"), "gpt-neox's command line"));
   CHECK(is_for(script("CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 run_train.py --config-file examples/config_tiny_llama.yaml\n"), "nanotron's command line"));
-  CHECK(is_for(script("torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe llama32_1b_pretrain_config train.train_iters=10\n"), "Megatron-Bridge"));
+  CHECK(is_for(script("torchrun --nproc_per_node=8 scripts/performance/run_recipe.py --model_family_name llama --model_recipe_name llama3_8b\n"), "Megatron-Bridge"));
   CHECK(is_for(script("python3 -m recipe.dapo.main_dapo actor_rollout_ref.model.path=x trainer.n_gpus_per_node=8\n"), "verl"));
   CHECK(is_for(script("read -r -d '' commands <<EOF\nopenrlhf.cli.train_kto \\\n   --max_len 2048 --bf16\nEOF\ndeepspeed --module $commands\n"), "OpenRLHF"));
   CHECK(is_for(script("deepspeed --module openrlhf.cli.train_kto --max_len 2048 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --bf16\n"), "OpenRLHF"));

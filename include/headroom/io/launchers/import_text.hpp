@@ -21,7 +21,7 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
   const auto check = [&](const shell_command& c) {
     const auto ours = [](const shell_word& w) { return is_verl(w.text) || w.text.ends_with("verl/trainer/main_ppo.py") || w.text.ends_with(verl_detached_script) || w.text.ends_with(verl_tuning_script) || !path_end(w.text, "openrlhf/cli/train_sft.py|openrlhf/cli/train_rm.py|openrlhf/cli/train_dpo.py|openrlhf/cli/train_ppo_ray.py").empty() || (is_openrlhf(w.text) && program_of(w.text, {}) != nullptr); };
     if (std::any_of(c.words.begin(), c.words.end(), ours)) return;
-    if (std::any_of(c.words.begin(), c.words.end(), [](const shell_word& w) { return !path_end(w.text, pai_scripts).empty() || !path_end(w.text, nemo_scripts).empty(); })) return;
+    if (std::any_of(c.words.begin(), c.words.end(), [](const shell_word& w) { return !path_end(w.text, pai_scripts).empty() || !path_end(w.text, nemo_scripts).empty() || !path_end(w.text, bridge_scripts).empty(); })) return;
     if (const auto* other = other_program_of(c.words, d.ignores)) refuse_other_program(*other, source + ":" + std::to_string(c.words[0].line));
   };
   for (const auto* c : starts) check(*c);

@@ -30,7 +30,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "trlx", .words = "trlx.", .keys = "method&train&model&optimizer", .instead = "its models with value heads and its loops are its own; the same training by TRL is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.
     {.name = "Megatron-Bridge", .words = "run_recipe.py|finetune_decoder.py|pretrain_decoder.py|setup_experiment.py|megatron.bridge|run_script.py|pretrain_gemma3.py", .keys = "train&model&checkpoint|train&model&optimizer|train&checkpoint&dataset|model&train&dist|train&dataset&scheduler|train&model&ddp|train&scheduler",
-     .instead = R"(write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
+     .instead = R"(scripts/training/run_recipe.py with --recipe is, for recipes of Llama and Qwen without experts; or write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
     // alibaba/Pai-Megatron-Patch: megatron_patch/arguments.py.
     {.name = "Pai-Megatron-Patch", .words = "megatron_patch", .arguments = "patch-tokenizer-type|extra-vocab-size|max-padding-length|optimizer-offload-policy|train-mode",
      .instead = "its programs of Qwen 2 to 3, DeepSeek-V3 and Mistral over Megatron-Core are; --program megatron reads what others share with Megatron-LM, with --ignore for each argument of Pai's own"},

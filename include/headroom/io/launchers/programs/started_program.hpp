@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/deepspeed/import_chat.hpp>
 #include <headroom/io/launchers/launch_start.hpp>
 #include <headroom/io/launchers/llama_factory/cutoff.hpp>
+#include <headroom/io/launchers/megatron/import_bridge.hpp>
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/megatron/import_pai.hpp>
 #include <headroom/io/launchers/nemo/launch.hpp>
@@ -122,6 +123,7 @@ class started_program {
   void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
     const auto place = at(words.empty() ? 1 : words[0].line);
     if (!p.refused.empty()) fail("headroom: " + place + ": " + std::string{p.name} + " " + std::string{p.refused});
+    if (p.name == "megatron-bridge") return bridge_run{*d_, words, source_}.import();
     if (p.name == "unsloth-cli") return import_unsloth(*d_, document_of(arguments_of(words), source_));
     switch (p.takes) {
       case file_kind::megatron: {

@@ -36,6 +36,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "megatron-vlm", .scripts = "pretrain_vlm.py", .takes = file_kind::megatron, .megatron = megatron_program::vlm},
     {.name = "megatron-other", .scripts = "pretrain_retro.py|pretrain_vit.py|pretrain_vision_classify.py|pretrain_vision_dino.py|pretrain_vision_inpaint.py|pretrain_ict.py|train_rl.py|pretrain_gpt_single_dataset.py",
      .takes = file_kind::megatron, .refused = "is not modelled by this version"},
+    // NVIDIA-NeMo/Megatron-Bridge scripts/training/run_recipe.py: io/launchers/megatron/import_bridge.hpp.
+    {.name = "megatron-bridge", .scripts = "training/run_recipe.py", .takes = file_kind::megatron},
     // NVIDIA-NeMo/RL examples/run_*.py: io/launchers/nemo/launch.hpp.
     {.name = "nemo-rl", .scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|run_grpo_math.py", .takes = file_kind::nemo_rl},
     {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",
