@@ -2,7 +2,7 @@
 // Pairs of any encoder and any decoder: VisionEncoderDecoderModel (TrOCR, Donut), EncoderDecoderModel, SpeechEncoderDecoderModel of transformers 5.16.
 #pragma once
 
-#include <headroom/io/counted/base.hpp>
+#include <headroom/io/counted/language.hpp>
 
 namespace headroom::io::detail {
 
@@ -69,7 +69,30 @@ inline void count_pair(const config& c, tally& t) {
   complain(decoder.at("model_type") + " must be one of trocr, mbart, bart, bert, roberta, xlm-roberta, gpt2 as a pair's decoder, found " + quoted_word(writes_of));
 }
 
+/// modeling_musicgen.py, modeling_musicgen_melody.py: T5's encoder, EnCodec and a decoder of its codes, and a matrix from words, and one from Melody's
+/// chromas, to the decoder where it is of another width.
+template <bool Melody>
+void count_music(const config& c, tally& t) {
+  for (const char* key : {"text_encoder", "audio_encoder"})
+    if (const auto usual = std::string{key} == "text_encoder" ? "t5" : "encodec"; !c.has(key) || c.child(key).text({"model_type"}, "") != usual)
+      complain(c.at(key) + " must be there, with model_type " + quoted_word(usual));
+  const auto words = c.child("text_encoder"), decoder = c.child("decoder");
+  t.within(component::encoder, [&] { t.model(count_inner_class(words, words.object(), "T5EncoderModel")), t.model(count_inner(c.child("audio_encoder"), "encodec")); });
+  auto writes = decoder.object();
+  writes["model_type"] = Melody ? "musicgen_melody_decoder" : "musicgen_decoder";
+  t.model(count_inner_class(decoder, writes, Melody ? "MusicgenMelodyForCausalLM" : "MusicgenForCausalLM"));
+  const auto width = words.size({"d_model", "hidden_size"}, 512), hidden = decoder.size({"hidden_size"}, 1024);
+  if (decoder.has("cross_attention_hidden_size") && decoder.size({"cross_attention_hidden_size"}, width) != width)
+    complain(decoder.at("cross_attention_hidden_size") + " must be the text encoder's width, " + std::to_string(width));
+  if (width != hidden && (Melody || !decoder.has("cross_attention_hidden_size"))) t.linear(component::projector, width, hidden, true);
+  if (const auto chroma = Melody ? c.size({"num_chroma"}, 12) : hidden; chroma != hidden) t.linear(component::projector, chroma, hidden, true);
+  c.ignore({"tie_word_embeddings", "is_encoder_decoder", "initializer_factor", "chroma_length"});
+  ignore_labels(c);
+}
+
 inline constexpr counted_class counted_pairs[] = {
+    {"MusicgenForConditionalGeneration", "musicgen", count_music<false>},
+    {"MusicgenMelodyForConditionalGeneration", "musicgen_melody", count_music<true>},
     {"VisionEncoderDecoderModel", "vision-encoder-decoder", count_pair},
     {"EncoderDecoderModel", "encoder-decoder", count_pair},
     {"SpeechEncoderDecoderModel", "speech-encoder-decoder", count_pair},
