@@ -123,7 +123,7 @@ inline constexpr std::array all{
     change{"sharding zero stage 2", [](job& j) { return detail::zero_stage(j, 2); }},
     change{"parallel.sequence true", [](job& j) { return j.parallel.tensor > 1 && !std::exchange(j.parallel.sequence, true); }},
     change{"loss.kind fused-linear", [](job& j) { return detail::loss(j, loss_kind::fused_linear); }},
-    change{"loss.kind chunked", [](job& j) { return detail::loss(j, loss_kind::chunked); }},
+    change{"loss.kind chunked", [](job& j) { return detail::loss(j, loss_kind::chunked) && !headroom::detail::chunks_by_trl(j); }},
     change{"sharding zero stage 3", [](job& j) { return detail::zero_stage(j, 3); }},
     change{"sharding fsdp2", [](job& j) { return detail::fsdp(j, sharding_kind::fsdp2); }},
     change{"sharding fsdp1", [](job& j) { return detail::fsdp(j, sharding_kind::fsdp1); }},

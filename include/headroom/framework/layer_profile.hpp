@@ -30,6 +30,7 @@ enum class loss_style : std::uint8_t {
   chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
+  checkpointed_chunks, ///< TRL: head and loss together, 256 tokens at a time, each chunk behind a checkpoint
   chunked_by_memory,   ///< Unsloth: head and loss together, in chunks as large as half of what is free; gradients are made in forward
   cut,                 ///< head and loss in one kernel that keeps a log-sum-exp a row, and makes logits again in backward, tile by tile (Cut Cross-Entropy)
   compared,            ///< log-probabilities or distributions are compared: a method with several models, or with pairs (block/preference_loss.hpp)

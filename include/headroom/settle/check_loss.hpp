@@ -7,6 +7,9 @@
 
 namespace headroom::detail {
 
+/// Whether chunks of tokens are TRL's, over transformers' Trainer.
+constexpr bool chunks_by_trl(const job& j) { return j.loss.kind == loss_kind::chunked && (j.framework.label == "hf-trainer" || j.framework.label == "deepspeed"); }
+
 constexpr objection check_loss(const job& j, const auto& no) {
   const auto kind = j.loss.kind;
   if (j.framework.modules.megatron()) {
@@ -20,7 +23,11 @@ constexpr objection check_loss(const job& j, const auto& no) {
     return no("headroom: loss.balances_experts is modelled for fine-tuning (sft) of mixtures of experts under transformers' Trainer, all layers on each GPU and none compiled; framework must be hf-trainer or deepspeed", j.framework.label);
   // Of transformers' models with latent attention none has load_balancing_loss_func (src/transformers/models at decba1d2ea of 2026-08-19: deepseek_v2, deepseek_v3, glm4_moe_lite, …).
   if (j.loss.balances_experts && j.model.latent()) return no("headroom: transformers makes no loss of routers' logits in models with latent attention; leave loss.balances_experts out; model", j.model.label);
-  if (kind == loss_kind::chunked && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
+  if (const auto& m = j.model; chunks_by_trl(j) && (j.objective.kind != objective_kind::sft || has_own_loss(j.objective) || j.sharding.cuts(sharded_state::weights) || j.evaluation.batch > 0 || j.compile || j.parallel.pipeline > 1 || j.parallel.context > 1 ||
+                                                    j.parallel.tensor > 1 || j.loss.balances_experts || m.logit_softcap > 0 || m.head_bias || m.normalised_head || m.classes > 0 || m.encoder.layers > 0 || j.adapter.targets.has(module::head) ||
+                                                    (j.adapter.base.quantised() && !j.adapter.base_skips.has(module::head))))
+    return no("headroom: TRL's chunked_nll (loss.kind \"chunked\") is modelled for sft with whole weights on each GPU, without evaluation, compile, balances_experts, capped logits, and adapters or four bits in the head; choose full; framework", j.framework.label);
+  if (kind == loss_kind::chunked && !chunks_by_trl(j) && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
     return no("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
   if (kind == loss_kind::vocab_parallel && (j.parallel.tensor == 1 || !j.framework.modules.dtensor()))
     return no("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");

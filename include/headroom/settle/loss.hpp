@@ -61,6 +61,11 @@ constexpr void settle_loss(settled_job& r) {
       if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
       break;
     case loss_kind::chunked:
+      if (chunks_by_trl(j)) {
+        s.loss_program = loss_style::checkpointed_chunks;
+        if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = 256;  // trl/trainer/sft_trainer.py _CHUNKED_LM_HEAD_CHUNK_SIZE
+      }
+      break;
     case loss_kind::vocab_parallel: break;
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;

@@ -20,6 +20,7 @@
 #include <headroom/io/launchers/trainer/memory.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
 #include <headroom/io/launchers/trainer/updates.hpp>
+#include <headroom/io/launchers/trl/loss_type.hpp>
 #include <headroom/io/launchers/trl/method.hpp>
 #include <headroom/io/launchers/trl/video.hpp>
 
@@ -144,13 +145,10 @@ class trainer_arguments {
     d_->notes.push_back(place + ": " + what);
     d_->assumed.push_back(what);
   }
-  /// TRL's loss runs chunk by chunk, head and all, since 1.7 (trl/trainer/sft_config.py, 2026-06), and adapters of a quantised base are made bf16
-  /// since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, torch_dtype before 1.0: they tell the age of a file.
+  /// TRL's adapters of a quantised base are made bf16 since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, and tells the age of a file.
   void trl_releases() {
     const bool liger = v_.on("use_liger_kernel") || v_.on("use_liger"), old = v_.has("max_seq_length") || v_.has("max_seq_len");
-    if (!v_.has("loss_type") && !liger && !old && !v_.has("torch_dtype"))
-      d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", false,
-                              [](draft& d, const std::string& place) { d.unmodelled_key("loss_type", "chunked_nll", place); }});
+    trl_loss_type(*d_, v_, liger, old);
     if (d_->has({"adapter", "base"})) quantised_by_trl(old);
     if (p_->name.starts_with("trl-") && v_.on("packing") && !old) documents_apart();
   }
