@@ -184,6 +184,8 @@ TEST_CASE("where ms-swift goes on in a ring is refused") {
   CHECK(why(other).find("of ms-swift batch.packed true") != std::string::npos);
   other = j, other.rollout.generations = 48;  // of 256
   CHECK(why(other).find("rollout.generations must divide") != std::string::npos);
+  other.rollout.generations = 1024;  // of as many where each GPU had a row of its own
+  CHECK(why(other).find("rollout.generations must divide") != std::string::npos);
   other = j, other.objective.kind = objective_kind::dpo, other.rollout = {};
   CHECK_FALSE(why(other).empty());
 }
