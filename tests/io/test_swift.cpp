@@ -258,6 +258,14 @@ TEST_CASE("pairs in one row, images in packed rows") {
   CHECK(job_of({{"run.sh", tiles}}, {"batch.images.count=7"}).batch.images.count == 7);
 }
 
+TEST_CASE("grouped products of a model whose class came later are of its release") {
+  const auto run = [](const std::string& model) { return std::vector<imported::text>{{"run.sh", "NPROC_PER_NODE=8 swift sft --model " + model + " --max_length 1024 --experts_impl grouped_mm --deepspeed zero3"}}; };
+  const auto released = [&](const std::string& model) { return draft_of(run(model)).job["environment"]["transformers"]; };
+  CHECK(released("Qwen/Qwen3-30B-A3B") == "5.0");
+  CHECK(released("Qwen/Qwen3.5-35B-A3B") == "5.2");
+  CHECK(refusal_of(run("Qwen/Qwen3.5-35B-A3B"), {R"(batch.images={"none": true})"}).empty());
+}
+
 // swift/arguments/sft_args.py _check_padding_free
 TEST_CASE("rows of several samples need flash attention") {
   const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen;

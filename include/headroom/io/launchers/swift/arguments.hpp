@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/deepspeed/import.hpp>
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/settle/releases.hpp>
 #include <headroom/io/launchers/swift/distillation.hpp>
 #include <headroom/io/launchers/swift/ppo.hpp>
 #include <headroom/io/launchers/swift/rollout.hpp>
@@ -81,11 +82,6 @@ class swift_arguments {
     const auto packed = pairs ? std::max(checked::ceil_div(v_->number("packing_length", 0), 2), v_->number("max_length", 0)) : v_->number("packing_length", 0);
     if (v_->on("packing") && packed > 0) d_->say({"batch", "sequence"}, packed, v_->place("packing_length"));
     v_->on("padding_free");
-    // Experts in grouped products are of transformers 5 (swift/arguments/base_args/model_args.py).
-    if (v_->word_now("experts_impl") == "grouped_mm") {
-      v_->take("experts_impl");
-      if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.0", v_->place("experts_impl"));
-    }
     if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && v_->word_now("rlhf_type") != "ppo" && !(distils && swift_distillation{*d_, *v_}.generates()) && (v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
@@ -141,6 +137,12 @@ class swift_arguments {
   /// What depends on other arguments.
   void rest() {
     swift_tasks{*d_, *v_}.without_liger_loss();
+    // Experts in grouped products are of transformers 5 (swift/arguments/base_args/model_args.py), or of the release that has the model's class.
+    if (v_->word_now("experts_impl") == "grouped_mm") {
+      v_->take("experts_impl");
+      const auto first = std::max(first_release_of(model()), 500);
+      if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, std::to_string(first / 100) + "." + std::to_string(first % 100), v_->place("experts_impl"));
+    }
     // swift/rlhf_trainers/rlhf_mixin.py: dropout is switched off, adapters' too, where TRL's configuration does so; GRPO's does not.
     if (v_->has("rlhf_type") && v_->word_now("rlhf_type") != "grpo") {
       d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("rlhf_type"));
