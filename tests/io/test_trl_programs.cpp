@@ -62,6 +62,25 @@ TEST_CASE("packed documents stand behind a mask where attention is not flash") {
   CHECK(open.assumed_defaults > 0);
 }
 
+TEST_CASE("TRL's fine-tuning cuts samples at 1,024 tokens where nothing says max_length") {
+  const std::string run = "trl sft --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B ";
+  const std::vector<std::string> one{"hardware.gpus_per_node=1", "environment.trl=1.0"};
+  const auto open = job_of({{"run.sh", run}}, one);
+  CHECK(open.batch.sequence == 1024);
+  CHECK(open.assumed_defaults == job_of({{"run.sh", run + "--max_length 512"}}, one).assumed_defaults + 1);
+  CHECK(job_of({{"run.sh", run + "--max_length 512"}}, one).batch.sequence == 512);
+  CHECK(job_of({{"run.sh", run}}, {one[0], one[1], "batch.sequence=300"}).batch.sequence == 300);
+  // The command's own arguments win over those of its file, which may be read first.
+  const imported::text yaml{"sft.yaml", "model_name_or_path: Qwen/Qwen2.5-0.5B\ndataset_name: x\n"}, command{"run.sh", "trl sft --config sft.yaml --max_length 768"};
+  for (const auto& both : {std::vector{yaml, command}, std::vector{command, yaml}}) {
+    const auto j = job_of(both, one);
+    CHECK(j.batch.sequence == 768);
+    CHECK(j.assumed_defaults == job_of({{"run.sh", run + "--max_length 768"}}, one).assumed_defaults);
+  }
+  // Of a file that says null samples are cut nowhere.
+  CHECK(holds(refusal_of({{"sft.yaml", yaml.said + "max_length: null\n"}, {"run.sh", "trl sft --config sft.yaml"}}, one), "no file says how long a sequence is"));
+}
+
 TEST_CASE("samples of sft_vlm.py are cut nowhere, whatever its arguments say") {
   const auto run = see("sft_vlm.py", "llava-hf/llava-1.5-7b-hf", "--gradient_accumulation_steps 8");
   CHECK(holds(refusal_of({{"run.sh", run}, zero3}), "no file says how long a sequence is"));

@@ -20,6 +20,7 @@
 #include <headroom/io/launchers/trainer/memory.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
 #include <headroom/io/launchers/trainer/updates.hpp>
+#include <headroom/io/launchers/trl/length.hpp>
 #include <headroom/io/launchers/trl/loss_type.hpp>
 #include <headroom/io/launchers/trl/method.hpp>
 #include <headroom/io/launchers/trl/video.hpp>
@@ -84,6 +85,7 @@ class trainer_arguments {
     if (factory_) factory_ppo{*d_, v_}.read();
     trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
+    if (p_->name == "trl-sft") trl_default_length(*d_, v_);
     if (p_->name.starts_with("trl-sft") || p_->name == "peft-sft") trl_releases();
     const bool adapted_before = p_->name == "axolotl" && (p_->method == "orpo" || p_->method == "cpo");  // axolotl adds their adapters itself
     if (!p_->method.empty() && p_->method != "sft" && p_->method != "simpo" && !adapted_before && d_->has({"adapter", "base"})) quantised_by_trl(false);
