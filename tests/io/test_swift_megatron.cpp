@@ -174,6 +174,7 @@ TEST_CASE("models that see over Megatron-Core") {
   CHECK(at(lora, row::adapters) == at(beside, row::adapters));
   CHECK(at(lora, row::model_parameters) - at(beside, row::model_parameters) == bytes{2 * 676'550'144});
   CHECK(seen("--micro_batch_size 1 --max_length 8192 --model_kwargs '{\"max_pixels\": 1003520}'", "").batch.images.width == 1001);
+  for (const auto* none : {"{}", ""}) CHECK(seen("--micro_batch_size 1 --max_length 8192 --model_kwargs '" + std::string{none} + "'") == j);
 }
 
 // 1001 pixels are 36 positions of 28, rounded, either way: 1,296 tokens an image.

@@ -16,7 +16,7 @@ inline std::optional<std::int64_t> pixels_over_megatron(draft& d, named_values& 
   for (const auto* key : {"freeze_vit", "freeze_aligner"})
     if (!v.on(key, true)) d.unmodelled_key(key, false, v.place(key), "over Megatron-Core, where towers are modelled that do not train");
   const auto* more = v.take("model_kwargs");
-  if (more == nullptr || more->empty() || *more == "") return std::nullopt;
+  if (more == nullptr || more->empty() || *more == "" || *more == "{}") return std::nullopt;
   const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;
   const auto pixels = said.is_object() && said.size() == 1 ? said.find("max_pixels") : said.end();
   if (pixels != said.end() && pixels->is_number_integer()) return pixels_matter(m) ? std::optional{pixels->get<std::int64_t>()} : std::nullopt;
