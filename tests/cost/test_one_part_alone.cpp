@@ -268,6 +268,23 @@ TEST_CASE("a second copy of the parameters within a node") {
   same(sent(8, 6), (6 + 1 + (6 + 1) * first) * once);  // six scatters, and one gather
 }
 
+// What is frozen is never made invalid: even the first forward gathers it within a node. Here the MLPs train, and links alone take time.
+TEST_CASE("what is frozen stays in the second copy") {
+  const double all = layers * (matrices + 2 * h) + 2 * head + h, trained = layers * 3.0 * h * f;
+  const auto of_links = [&](std::int64_t accumulation) {
+    auto j = megatron();
+    j.framework = frameworks::deepspeed, j.sharding = zero(3), j.batch.accumulation = accumulation;
+    j.trainable = {{.modules = module_set{module::gate_proj, module::up_proj, module::down_proj}}};
+    j.sharding.zero_hpz_partition_size = 8;
+    j.parallel.data = 32, j.hardware.gpus_per_node = 8, j.hardware.nodes = 4, j.hardware.network_gbit = 400;
+    return cost(j, only(&rates::link)).data_parallel.value * link();
+  };
+  const double wide = 31 / 32.0 * 2, near = 7 / 8.0 * 2, beside = 1 + 1 / 9.0;  // bytes of each parameter, of 16 bits; of nine units one gather and one scatter are beside nothing
+  const double forward = wide * trained + near * (all - trained), scatter = wide * trained;
+  same(of_links(1), beside * forward + near * all + beside * scatter);
+  same(of_links(6), beside * (forward + 5 * near * all) + 6 * near * all + 6 * beside * scatter);
+}
+
 // core/pipeline_parallel/fine_grained_activation_offload.py: what the named modules save goes over PCIe and comes back: of a fused kernel and the projection
 // behind it q, k, v and the result, of the layers that lie on a stage.
 TEST_CASE("what modules save goes to host memory and comes back, of a stage's own layers") {
