@@ -106,6 +106,8 @@ TEST_CASE("errors add up in quadrature, without leaving 63 bits") {
   BOTH(detail::thousandths(0, most) == 0);
   BOTH(detail::thousandths(1000, most) <= most);
   BOTH(detail::thousandths(1001, most) == most);
+  BOTH(detail::thousandths(2000, 4'611'686'018'427'386'000) == 9'223'372'036'854'772'000);  // twice as many
+  BOTH(detail::thousandths(2000, 4'611'686'018'427'388'000) == most);                       // 2^63 and 192 are no count
 }
 
 TEST_CASE("a range is made of the lines of the table that a report lists") {

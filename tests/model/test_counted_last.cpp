@@ -100,6 +100,13 @@ TEST_CASE("the stages that a backbone hands on have norms of their own") {
   config["out_features"] = {"stage1", "stage3"};
   config["out_indices"] = {1, 2};
   CHECK(objection(config).starts_with("headroom: config.out_indices must be a list of stages"));
+  // What the stem hands on is as wide as the first stage (modeling_swin.py and modeling_hiera.py, num_features).
+  CHECK(total({{"model_type", "swin"}, {"architectures", {"SwinBackbone"}}, {"out_features", {"stem", "stage2"}}}) == 27'519'354 + 2 * 96 + 2 * 192);
+  // Hiera's last stage has no norm but the one that is handed on with it: 50,755,968 with the 768 features of the fourth alone.
+  const auto hiera = [](const json& handed) { return total({{"model_type", "hiera"}, {"architectures", {"HieraBackbone"}}, {"out_features", handed}}) - (50'755'968 - 2 * 768); };
+  CHECK(hiera({"stage4"}) == 2 * 768);
+  CHECK(hiera({"stem", "stage2"}) == 2 * 96 + 2 * 192);
+  CHECK(hiera({"stage1", "stage3"}) == 2 * 96 + 2 * 384);
 }
 
 TEST_CASE("what a class fills in of a part that is stated differs from what it fills in of one that is not") {
