@@ -188,6 +188,10 @@ TEST_CASE("loops over words start a command for each; functions start theirs whe
   CHECK(runs("for ((i=0; i<3; i++)); do run x; A=1; done; run $A") == "x\n[$A]\n");
   CHECK(runs("while true; do run x; sleep 5; done") == "x\n");
   CHECK(runs("until true; do run x; done") == "");
+  CHECK(runs("for i in a b c; do if [ $i = b ]; then continue; fi; run $i; done; run $i") == "a\nc\nc\n");
+  CHECK(runs("for i in a b c; do if [ $i = b ]; then break; fi; run $i; done; run $i") == "a\nb\n");
+  CHECK(runs("for i in a b; do for j in 1 2 3; do if [ $j = 2 ]; then break; fi; run $i$j; done; run $i; done") == "a1\na\nb1\nb\n");
+  CHECK(runs("for i in a b; do case $i in a) continue ;; esac; run $i; done") == "b\n");
   const auto looped = io::read_shell("for lr in 1 2; do for s in a; do run $lr; done; done", "s.sh");
   REQUIRE(looped.commands.size() == 2);
   CHECK(looped.commands[1].loops == "lr=2");
@@ -202,6 +206,7 @@ TEST_CASE("what a script's expansions give") {
   CHECK(runs("A=(x \"y z\" w); run ${#A[@]} ${A[1]} \"${A[@]}\"; N=${#A[@]}; run $((N * 2)) ${B:-d} ${B:+e} ${N:+f} ${N+g}") == "3 y z x y z w\n6 d f g\n");
   CHECK(runs("(cd x; A=1); run ${A:-none}; { B=1; }; run $B") == "none\n1\n");
   CHECK(runs("A=1; sh -c 'A=2; run $A'; run $A; eval 'A=3'; run $A") == "2\n1\n3\n");
+  CHECK(runs("A=(x \"y z\" w); B=(${N:-\"${A[@]}\"}); run ${#B[@]} \"${B[1]}\"") == "3 y z\n");  // a list in a default's quotes keeps its words
   CHECK(runs("run a &> log; run b 2>&1 | tee -a log; run c > out 2>err; run d &") == "a\nb\nc\nd\n");
   CHECK(runs("run a; exit 0\nrun b") == "a\n");
   CHECK(runs("if [ -z \"$A\" ]; then echo usage; exit 1; fi; run b") == "b\n");  // a value that is missing is asked for where it is used
