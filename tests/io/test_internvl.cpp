@@ -81,6 +81,7 @@ TEST_CASE("adapters on the language model alone") {
   CHECK(job_of({script("--max_dynamic_patch 1"), stage1}).model.vision.slices == 1);
   CHECK(job_of({script("--dynamic_image_size False"), stage1}).model.vision.slices == 1);
   CHECK(job_of({script("--max_dynamic_patch 40"), stage1}).model.vision.slices == 32);  // 256 tokens each
+  CHECK(job_of({script("--force_image_size 28 --max_seq_length 5"), stage1}).model.vision.slices == 5);  // 28 pixels are 2 × 2 patches, which make one token
   const auto larger = job_of({script("--force_image_size 896"), stage1});
   CHECK(larger.model.vision.image == 896);
   CHECK(larger.model.vision.positions == 64 * 64 + 1);

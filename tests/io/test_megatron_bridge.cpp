@@ -91,6 +91,9 @@ TEST_CASE("what a command changes") {
   CHECK(j.parallel.tensor == 2);
   CHECK(j.parallel.sequence);
   CHECK(j.recompute.mode == recompute_mode::selective);
+  const auto again = [](const std::string& modules) { return job_from("--recipe llama32_1b_pretrain_config model.recompute_granularity=selective " + modules).recompute.modules; };
+  CHECK(again("'model.recompute_modules=[mlp]'") == std::uint32_t{1} << static_cast<int>(recompute_module::mlp));
+  CHECK(again("") == std::uint32_t{1} << static_cast<int>(recompute_module::core_attn));  // Megatron's default
   CHECK(job_from("--recipe llama32_1b_pretrain_config -mb 2 train.micro_batch_size=4").batch.micro == 4);  // whatever stands first
   CHECK(job_from("--recipe llama32_1b_pretrain_config --dataset mock") == job_from("--recipe llama32_1b_pretrain_config"));
   CHECK(holds(refused("--recipe llama32_1b_pretrain_config model.fp8=hybrid"), "model.fp8 = \"hybrid\" is not modelled by this version (of Megatron-Bridge's settings)"));

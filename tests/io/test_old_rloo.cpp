@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace test_old_rloo {
 
 using namespace imported;
@@ -57,6 +59,20 @@ TEST_CASE("what the commands say, and what TRL does where they are silent") {
   CHECK(read(documented + "--per_device_eval_batch_size 65").evaluation == evaluation{.batch = 65});
   CHECK(read(documented + "--per_device_eval_batch_size 64").evaluation == evaluation{});
   CHECK(read(documented + "--per_device_eval_batch_size 65 --num_sample_generations 0").evaluation == evaluation{});
+}
+
+TEST_CASE("who is told that another model trains than the one that is named") {
+  const auto told = [](const std::string& command, const std::string& what) {
+    const auto notes = draft_of({{"run.sh", command + "\n"}}).notes;
+    return std::any_of(notes.begin(), notes.end(), [&](const auto& note) { return holds(note, what); });
+  };
+  CHECK(told(documented, "sft_model_path is not given: "));
+  CHECK(told(documented, ", and of \"EleutherAI/pythia-14m\" (model_name_or_path) the tokenizer alone is read"));
+  CHECK_FALSE(told(documented, "reward_model_path is not given"));
+  CHECK_FALSE(told(other, "is not given"));
+  const auto unscored = other.substr(0, other.find("--reward_model_path"));
+  CHECK(told(unscored, "reward_model_path is not given: "));
+  CHECK_FALSE(told(unscored, "sft_model_path is not given"));
 }
 
 TEST_CASE("three models, and the scores of every word that a rollout has generated") {

@@ -63,6 +63,13 @@ TEST_CASE("models made anew that are refused, by name") {
   CHECK(holds(why(anew + "--config_overrides n_layer=2,scale_attn_weights=false"), "scale_attn_weights=false"));
   CHECK(holds(why(anew + "--config_overrides n_layer=two"), "config_overrides.n_layer must be a whole number"));
   CHECK(holds(why(anew + "--config_overrides n_layer"), "NAME=VALUE"));
+  // The line of what made it: config_overrides where they are given.
+  const auto command = [](const std::string& over) {
+    return std::vector<imported::text>{{"a.sh", "torchrun --nproc_per_node 4 run_clm.py --tokenizer_name gpt2 --block_size 512 --per_device_train_batch_size 2 \\\n  --model_type gpt2 \\\n  " + over + "--bf16 True\n"}};
+  };
+  CHECK(holds(refusal_of(command("--config_overrides n_layer=2,scale_attn_weights=false ")), "a.sh:3: config_overrides"));
+  CHECK(draft_of(command("--config_overrides n_layer=2 ")).place_of("model") == "a.sh:3");
+  CHECK(draft_of(command("")).place_of("model") == "a.sh:2");
   CHECK(why("--model_name_or_path gpt2 --model_type gpt2").empty());  // the checkpoint's own configuration is read
 }
 

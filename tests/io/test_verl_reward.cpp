@@ -46,6 +46,8 @@ TEST_CASE("a reward model of verl's FSDP workers lies on the host, in bf16") {
   CHECK(scores < gathered + 20 * stream);
   // As many as the policy trains on at once is what stands where nothing is said.
   CHECK(said(scored + "reward_model.micro_batch_size_per_gpu=16").objective.frozen.micro == 0);
+  // micro_batch_size is of all eight GPUs (RewardModelWorker.__init__).
+  CHECK(said(scored + "reward_model.micro_batch_size_per_gpu=0 reward_model.micro_batch_size=64").objective.frozen.micro == 8);
   CHECK(said("reward_model.enable=False reward_model.micro_batch_size_per_gpu=32") == bare);
 }
 
@@ -63,6 +65,7 @@ TEST_CASE("what a reward model of verl's is not read with") {
   CHECK(why("reward_model.max_length=8192", "reads more tokens than a sample has"));
   CHECK(why("algorithm.adv_estimator=grpo", "a reward model beside a method without a critic"));
   CHECK(holds(refused("reward_model.enable=True reward_model.use_reward_loop=False reward_model.model.use_remove_padding=True"), "reward_model.micro_batch_size_per_gpu is required"));
+  CHECK(why("reward_model.micro_batch_size_per_gpu=0", "reward_model.micro_batch_size_per_gpu is required"));
   CHECK(why("reward_model.model.path=~/rm", "add --set objective.reward=NAME"));
 }
 
