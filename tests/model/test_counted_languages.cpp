@@ -148,6 +148,27 @@ TEST_CASE("MiniMax-M3 with the keys of its file that the class does not read") {
   CHECK_THROWS_WITH_AS(count_config(config), "headroom: config.vision_config.img_token_compression_config.spatial_merge_size must be 2, as the class builds it, found 4", headroom::job_error);
 }
 
+// transformers 38e862ff src/transformers/models/muse_glimmer/configuration_muse_glimmer.py: what the three classes write of their defaults.
+TEST_CASE("Muse Glimmer's file says what its classes fill in") {
+  const json file = {
+      {"model_type", "muse_glimmer"}, {"architectures", {"MuseGlimmerForConditionalGeneration"}}, {"image_token_id", 200092}, {"video_token_id", 200091},
+      {"out_hidden_size", 6144}, {"projector_hidden_size", 4096}, {"projector_hidden_act", "gelu"},
+      {"vision_config", {{"model_type", "muse_glimmer_vision"}, {"patch_size", 14}, {"pos_emb_height", 32}, {"pos_emb_width", 32}, {"num_attention_heads", 16}, {"num_hidden_layers", 50}, {"hidden_size", 1536},
+                         {"intermediate_size", 8960}, {"hidden_act", "gelu"}, {"interpolation_mode", "bilinear"}, {"interpolation_align_corners", false}, {"max_position_embeddings", 1024}, {"patch_temporal", 2},
+                         {"merge_size", 2}, {"interpolation_padding", "zeros"}, {"layer_norm_eps", 1e-5}}},
+      {"text_config", {{"model_type", "muse_glimmer_text"}, {"vocab_size", 202048}, {"hidden_size", 6656}, {"intermediate_size", 19968}, {"num_hidden_layers", 52}, {"num_attention_heads", 32},
+                       {"num_key_value_heads", 2}, {"head_dim", 128}, {"hidden_activation", "silu"}, {"max_position_embeddings", 131072}, {"initializer_range", 0.02}, {"rms_norm_eps", 1e-5}, {"use_cache", true},
+                       {"eos_token_id", 200001}, {"bos_token_id", 200000}, {"tie_word_embeddings", false}, {"attention_bias", false}, {"attention_dropout", 0.0}, {"sliding_window", 2048},
+                       {"final_logit_softcapping", 20.0}, {"qk_scale_factor", 3.87}, {"output_multiplier", 0.19611613513818404}, {"post_norm_eps", 1e-8}}}};
+  CHECK(count_config(file).total.count() == 29'776'626'688);
+  auto other = file;
+  other["projector_hidden_act"] = "silu";  // a function has no parameters
+  CHECK(count_config(other) == count_config(file));
+  other = file;
+  other["projector_hidden_size"] = 4097;  // a row of the first matrix, a column of the second
+  CHECK((count_config(other).total - count_config(file).total).count() == 6144 + 4097 + 4096 + 6656);
+}
+
 TEST_CASE("what a class does not build, and what nobody has read, is refused by name") {
   json mimo = {{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}, {"swa_num_key_value_heads", 2}};
   const auto plain = count_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});

@@ -149,7 +149,7 @@ inline language_model count_muse_glimmer_text(const config& c, tally& t) {
 inline void count_muse_glimmer_vision(const config& c, tally& t) {
   const auto h = c.size({"hidden_size"}, 1536);
   const auto patch = c.count({"patch_size"}, 14);
-  c.ignore({"num_attention_heads", "merge_size", "layer_types", "max_position_embeddings"});
+  c.ignore({"num_attention_heads", "merge_size", "layer_types", "max_position_embeddings", "interpolation_mode", "interpolation_align_corners", "interpolation_padding"});
   t.within(component::vision, [&] {
     t.linear(component::vision, checked::mul(checked::mul(3, c.count({"patch_temporal"}, 2)), checked::mul(patch, patch)), h, false);
     t.embedding(checked::mul(c.count({"pos_emb_height"}, 32), c.count({"pos_emb_width"}, 32)), h);
