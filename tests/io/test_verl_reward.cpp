@@ -54,7 +54,6 @@ TEST_CASE("a reward model of verl's FSDP workers lies on the host, in bf16") {
 TEST_CASE("what a reward model of verl's is not read with") {
   const auto why = [](const std::string& more, const std::string& part) { return holds(refused(scored + more), part); };
   CHECK(why("reward_model.use_reward_loop=True", "a reward model that an engine of its own runs"));
-  CHECK(holds(refused("reward_model.enable=True"), "reward_model.use_reward_loop, which is true where it is not given"));
   CHECK(why("reward_model.enable_resource_pool=True", "a reward model on GPUs of its own"));
   CHECK(why("reward_model.strategy=fsdp2", "sharded in another way than the actor"));
   CHECK(why("actor_rollout_ref.actor.strategy=fsdp2 critic.strategy=fsdp2", "sharded in another way than the actor"));
@@ -62,11 +61,24 @@ TEST_CASE("what a reward model of verl's is not read with") {
   CHECK(why("reward_model.ulysses_sequence_parallel_size=2", "sharded in another way than the actor"));
   CHECK(why("reward_model.model.use_remove_padding=False", "scores padded samples"));
   CHECK(why("reward_model.use_dynamic_bsz=True", "scores rows of tokens"));
+  // Rows of 16,384 tokens are no 32 samples of up to 3,072.
+  CHECK(why("actor_rollout_ref.actor.use_dynamic_bsz=True critic.use_dynamic_bsz=True reward_model.use_dynamic_bsz=False", "scores a number of samples beside training on rows of tokens"));
   CHECK(why("reward_model.max_length=8192", "reads more tokens than a sample has"));
   CHECK(why("algorithm.adv_estimator=grpo", "a reward model beside a method without a critic"));
   CHECK(holds(refused("reward_model.enable=True reward_model.use_reward_loop=False reward_model.model.use_remove_padding=True"), "reward_model.micro_batch_size_per_gpu is required"));
   CHECK(why("reward_model.micro_batch_size_per_gpu=0", "reward_model.micro_batch_size_per_gpu is required"));
   CHECK(why("reward_model.model.path=~/rm", "add --set objective.reward=NAME"));
+}
+
+// verl v0.4.0 to v0.6.1 have no reward_model.use_reward_loop, and Hydra would stop at it.
+TEST_CASE("a reward model of a verl before its reward loop is read without the key that came with that") {
+  const std::string old = "reward_model.enable=True reward_model.model.path=meta-llama/Llama-3.2-3B reward_model.model.use_remove_padding=True reward_model.micro_batch_size_per_gpu=32 ";
+  const auto of = [&](const std::string& more, const std::string& release) { return job_of({{"run.sh", ppo + more + "\n"}}, {"environment.verl=" + release}); };
+  CHECK(of(old, "0.6") == of(scored, "0.6"));
+  CHECK(of(old, "0.6").objective.frozen.micro == 32);
+  CHECK(holds(refusal_of({{"run.sh", ppo + old + "\n"}}, {"environment.verl=0.7"}), "an engine of its own runs: reward_model.use_reward_loop, which is true where it is not given"));
+  CHECK(holds(refused(old), "reward_model.use_reward_loop is not given, and is true in verl since 0.7 (2026-01), and there is none before: say it, or --set environment.verl=VERSION"));
+  CHECK(holds(refused(old + "actor_rollout_ref.actor.calculate_entropy=False"), "an engine of its own runs"));  // a key of 0.7
 }
 
 // verl/trainer/ppo/ray_trainer.py fit: a greedy completion of each prompt is generated and scored by the rule beside the others.

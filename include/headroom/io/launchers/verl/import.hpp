@@ -56,7 +56,7 @@ class verl_overrides {
     method();
     reference();
     if (d_->job["objective"]["kind"] == "ppo") read_verl_critic(*d_, v_, divides_);
-    read_verl_reward(*d_, v_, divides_);
+    read_verl_reward(*d_, v_, divides_, oldest_);
     rest();
   }
 
