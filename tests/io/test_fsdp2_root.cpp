@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace test_fsdp2_root {
 
 using namespace imported;
@@ -16,12 +18,16 @@ constexpr std::int64_t table = 2 * 152'064 * 3584, norm = 2 * 3584;  // Qwen2.5 
 constexpr std::int64_t layer = 2 * (3584 * 3584 + 3584 + 2 * (3584 * 512 + 512) + 3584 * 3584 + 3 * 3584 * 18'944 + 2 * 3584);
 static_assert(layer == 466'115'584);
 
-job by_verl(const std::vector<std::string>& set, const std::string& more = {}) {
-  return job_of({{"run.sh",
-                  "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
-                  "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 "
-                  "algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False actor_rollout_ref.actor.strategy=fsdp2" + more + "\n"}},
-                set);
+imported::text verl_run(const std::string& more = {}) {
+  return {"run.sh",
+          "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
+          "actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 "
+          "algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False actor_rollout_ref.actor.strategy=fsdp2" + more + "\n"};
+}
+job by_verl(const std::vector<std::string>& set, const std::string& more = {}) { return job_of({verl_run(more)}, set); }
+bool notes_hold(io::draft d, std::string_view part) {
+  (void)d.settled();
+  return std::any_of(d.notes.begin(), d.notes.end(), [&](const std::string& n) { return holds(n, part); });
 }
 std::int64_t gathered(const job& j, phase when) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(when)][row::gathered_parameters].count(); }
 const imported::text sharded{"accelerate.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_reshard_after_forward: true\n"};
@@ -40,6 +46,13 @@ TEST_CASE("verl's root goes between forward and backward since torch 2.8") {
   CHECK(gathered(older, phase::backward) == table + norm);
   CHECK(gathered(newer, phase::backward) == 0);
   CHECK(gathered(by_verl({}), phase::backward) == 0);
+  // Which torch it is taken to be is said where nobody says it.
+  constexpr auto assumed = "lets go of norm and head between forward and backward since torch 2.8 (2025-08), and keeps them before: release 2.8 is assumed";
+  CHECK(notes_hold(draft_of({verl_run()}), assumed));
+  CHECK_FALSE(notes_hold(draft_of({verl_run()}, {"environment.torch=2.7"}), "torch 2.8"));
+  CHECK_FALSE(notes_hold(draft_of({verl_run(" actor_rollout_ref.actor.strategy=fsdp")}), "torch 2.8"));
+  CHECK(gathered(by_verl({"framework.version=2025-01"}), phase::backward) == table + norm);
+  CHECK_FALSE(notes_hold(draft_of({verl_run()}, {"framework.version=2025-01"}), "torch 2.8"));
   // Where units stay gathered, the root does: every one of them, in two bytes.
   const std::string stays = " actor_rollout_ref.actor.fsdp_config.reshard_after_forward=false actor_rollout_ref.ref.fsdp_config.reshard_after_forward=false";
   CHECK(gathered(by_verl({"environment.torch=2.8"}, stays), phase::backward) == 2 * 7'615'616'512);
@@ -61,11 +74,7 @@ TEST_CASE("accelerate splits the root since 1.14") {
   const auto tied = by_accelerate("qwen2.5-0.5b", {"environment.accelerate=1.14"});
   auto kept = by_accelerate("qwen2.5-0.5b", {"environment.accelerate=1.13", "environment.torch=2.7"});
   CHECK(estimate(tied).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)].total() == estimate(kept).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)].total());
-  auto said = draft_of({sharded}, {"model=qwen2.5-7b", "batch.sequence=2048", "hardware.gpus_per_node=8"});
-  (void)said.settled();
-  bool found = false;
-  for (const auto& n : said.notes) found = found || holds(n, "--set environment.accelerate=VERSION");
-  CHECK(found);
+  CHECK(notes_hold(draft_of({sharded}, {"model=qwen2.5-7b", "batch.sequence=2048", "hardware.gpus_per_node=8"}), "--set environment.accelerate=VERSION"));
 }
 
 TEST_CASE("a job file says what FSDP2's root is") {

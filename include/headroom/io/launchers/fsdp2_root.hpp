@@ -16,10 +16,10 @@ inline void date_fsdp2_root(draft& d, const std::string& place) {
                         [](const draft& of) { const auto* kind = of.find({"sharding", "kind"}); return kind != nullptr && *kind == "fsdp2"; }, nullptr, 0, true});
 }
 
-/// A trainer that says reshard_after_forward for the root, too (settle/objective.hpp, lets_root_go).
-inline void note_torch_of_root(draft& d, const std::string& place) {
-  if (d.find({"environment", "torch"}) != nullptr) return;
-  d.notes.push_back(place + ": FSDP2 is taken to be torch's since 2.8 (2025-08), which lets go of norm and head between forward and backward; older ones keep them: --set environment.torch=VERSION");
+/// Of a trainer that says reshard_after_forward for the root, too: settle/objective.hpp, lets_root_go, reads the release, and of an older trainer the date.
+inline void date_torch_of_root(draft& d, const std::string& place) {
+  d.releases.push_back({"torch", 208, place, "FSDP2 lets go of norm and head between forward and backward since torch 2.8 (2025-08), and keeps them before", false, nullptr,
+                        [](const draft& of) { return !of.has({"framework", "version"}); }, nullptr, 208});
 }
 
 }  // namespace headroom::io::detail

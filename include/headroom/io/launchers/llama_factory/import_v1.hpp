@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/called_model.hpp>
+#include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/nested_values.hpp>
@@ -56,7 +57,7 @@ class llama_factory_v1 {
   void model() {
     const auto name = k_.word("model", "Qwen/Qwen3-4B-Instruct-2507");
     if (const auto kind = k_.word("model_class", "llm"); kind != "llm") d_->unmodelled_key("model_class", kind, k_.place("model_class"), "another head than the vocabulary's");
-    const std::string what = "taken to be for llamafactory-cli sft, of texts, with torch 2.8 or newer, whose FSDP2 lets the root's unit go between forward and backward (--set environment.torch=VERSION)";
+    const std::string what = "taken to be for llamafactory-cli sft, of texts";
     d_->notes.push_back(k_.source() + ": " + what);
     d_->assumed.push_back(what);
     d_->trained_name = name;
@@ -85,6 +86,7 @@ class llama_factory_v1 {
     if (name != "fsdp2") d_->unmodelled_key("dist_config.name", name, place, "of its backends fsdp2 is read");
     if (const auto how = k_.word("init_config.name", "init_on_default"); how != "init_on_default") d_->unmodelled_key("init_config.name", how, k_.place("init_config"), "the model is not whole on each GPU then");
     if (k_.on("dist_config.offload_params")) d_->unmodelled_key("dist_config.offload_params", true, k_.place("dist_config.offload_params"));
+    if (k_.on("dist_config.reshard_after_forward", true)) date_torch_of_root(*d_, place);
     json_value keys{{"sharding", {{"kind", "fsdp2"}, {"stage", 3}, {"reshard_after_forward", k_.on("dist_config.reshard_after_forward", true)}}}};
     keys["environment"] = {{"allocator", {{"expandable_segments", true}}}};
     if (const auto replicas = k_.number("mp_replicate_size", 1); replicas > 1) d_->say({"parallel", "replicate"}, replicas, k_.place("mp_replicate_size"));

@@ -68,7 +68,7 @@ class verl_overrides {
     const bool second = strategy == "fsdp2", gathers_again = v_.on("actor_rollout_ref.actor.fsdp_config.reshard_after_forward", true);
     v_.one_of("actor_rollout_ref.actor.fsdp_config.strategy", strategy, {"fsdp", "fsdp2"});
     d_->replace("sharding", {{"kind", second ? "fsdp2" : "fsdp1"}, {"stage", gathers_again ? 3 : 2}}, v_.place("actor_rollout_ref.actor.strategy"));
-    if (second && gathers_again) note_torch_of_root(*d_, v_.place("actor_rollout_ref.actor.strategy"));
+    if (second && gathers_again) date_torch_of_root(*d_, v_.place("actor_rollout_ref.actor.strategy"));
     sequences();
   }
   /// GPUs that train on parts of the same samples (DeepSpeed-Ulysses). The older key, if given, stands in the newer one's place
