@@ -7,6 +7,7 @@
 #include <headroom/full_report.hpp>
 #include <headroom/io/launchers/megatron/bridge_recipes.hpp>
 
+#include <algorithm>
 #include <set>
 
 namespace test_megatron_bridge {
@@ -67,6 +68,15 @@ TEST_CASE("a fine-tuning has the checkpoint's, and packs documents into a row") 
   CHECK(longer.parallel.context_kind == context_kind::ulysses);
   CHECK(longer.sharding.kind == sharding_kind::ddp);
   CHECK(longer.batch.sequence == 131'072);
+}
+
+// It is no script of Megatron-LM's, and its layers are TransformerEngine's whatever the release.
+TEST_CASE("a recipe is Megatron-Bridge's, and no guess at Megatron-LM's age is made") {
+  auto d = draft_of({script("--recipe llama32_1b_pretrain_config", 1, 1)}, on_h100);
+  (void)d.settled();
+  const auto said = [&](std::string_view part) { return std::count_if(d.notes.begin(), d.notes.end(), [&](const std::string& n) { return holds(n, part); }); };
+  CHECK(said("is taken to be that of NVIDIA-NeMo/Megatron-Bridge, as it is there") == 1);
+  CHECK(said("Megatron-LM") == 0);
 }
 
 // Sixteen parts of 128 layers, of which embedding and loss are one each; 32,000 rows are padded to a multiple of 128 x 8, 32,768.

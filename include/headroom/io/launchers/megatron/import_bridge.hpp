@@ -147,6 +147,7 @@ class bridge_run {
     const auto set = [&](const char* key, json_value value) { to_.root[key] = std::move(value), to_.elsewhere[key] = place_; };
     to_.source = source_;
     to_.root = json_value::object();
+    set("transformer-impl", "transformer_engine");  // models/gpt_provider.py default_layer_spec
     set("bf16", true), set("hidden-dropout", 0.0), set("attention-dropout", 0.0);
     set("tensor-model-parallel-size", row_.tensor), set("pipeline-model-parallel-size", row_.pipeline), set("context-parallel-size", row_.context);
     if (row_.chunks > 1) set("num-virtual-stages-per-pipeline-rank", row_.chunks);

@@ -10,7 +10,7 @@
 namespace headroom::io::detail {
 
 struct program_of_project {
-  std::string_view name;  ///< a row's of training_programs.hpp, or what such names begin with
+  std::string_view name;  ///< a row's of training_programs.hpp, or what such names begin with; the first that fits is taken
   std::string_view project;
 };
 
@@ -24,6 +24,7 @@ inline constexpr auto programs_of_projects = std::to_array<program_of_project>({
     {"llava", "haotian-liu/LLaVA"},
     {"lmflow", "OptimalScale/LMFlow"},
     {"medicalgpt", "shibing624/MedicalGPT"},
+    {"megatron-bridge", "NVIDIA-NeMo/Megatron-Bridge"},
     {"megatron", "NVIDIA/Megatron-LM (or Megatron-DeepSpeed)"},
     {"minicpm", "OpenBMB/MiniCPM"},
     {"ms-swift", "modelscope/ms-swift"},
