@@ -109,4 +109,15 @@ TEST_CASE("LLaMA-Factory's limit of pixels stands for the size of images, and --
   CHECK(draft_of({{"sft.yaml", sees}}, {"hardware.gpus_per_node=1", R"(batch.images={"width": 640, "height": 480, "count": 2})"}).job["batch"]["images"] == io::json_value{{"width", 640}, {"height", 480}, {"count", 2}});
 }
 
+// transformers/training_args.py: fsdp is an empty list where nothing is asked for, and stands so in a file that the Trainer wrote.
+TEST_CASE("an empty list of FSDP's words asks for none, beside DeepSpeed too") {
+  const std::string run = "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\nbf16: true\npure_bf16: true\ncutoff_len: 2048\nper_device_train_batch_size: 1\ndeepspeed: ds.json\n";
+  const imported::text engine{"ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1})"};
+  const auto of = [&](const std::string& more) { return job_of({{"sft.yaml", run + more}, engine}, {"hardware.gpus_per_node=8"}); };
+  CHECK(of("fsdp: []\n") == of(""));
+  CHECK(of("fsdp: ''\n") == of(""));
+  CHECK(of("fsdp: false\n") == of(""));
+  CHECK(holds(refusal_of({{"sft.yaml", run + "fsdp: [full_shard]\n"}, engine}, {"hardware.gpus_per_node=8"}), "asks for FSDP beside DeepSpeed (sft.yaml:8), at which the Trainer ends"));
+}
+
 }  // namespace test_trainer_arguments

@@ -171,7 +171,7 @@ class trainer_memory {
     const auto* fsdp = v_->take("fsdp");
     const auto* config = v_->take("fsdp_config");
     v_->take("fsdp_transformer_layer_cls_to_wrap");  // a unit is a layer
-    const bool off = fsdp == nullptr || (fsdp->is_boolean() && !truth(*fsdp, "fsdp")) || (fsdp->is_string() && fsdp->get_ref<const std::string&>().empty());
+    const bool off = fsdp == nullptr || *fsdp == false || *fsdp == "" || *fsdp == json_value::array();  // a file that the Trainer wrote has [] (training_args.py, fsdp)
     if (off) return;
     if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "zero")  // transformers trainer.py, __init__
       fail("headroom: " + v_->place("fsdp") + ": asks for FSDP beside DeepSpeed (" + d_->place_of("sharding.kind") + "), at which the Trainer ends: a run shards by one of them");
