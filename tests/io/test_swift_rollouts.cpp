@@ -50,7 +50,9 @@ TEST_CASE("GPUs that share each row of GRPO") {
 // swift/rlhf_trainers/rollout_mixin.py: unwrap_model_for_generation is told whether ZeRO's third stage gathers the whole model.
 TEST_CASE("whose weights are gathered while the trained module generates") {
   const std::string grpo = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --use_vllm false --num_generations 8 --max_length 1024 --max_completion_length 512 --deepspeed zero3 ";
-  CHECK(holds(refused(grpo + "--vllm_mode colocate"), "ms-swift stops where vllm_mode is said and use_vllm is not true"));
+  CHECK(holds(refused(grpo + "--vllm_mode colocate"), "ms-swift stops since 3.12 (2025-12) where vllm_mode is said and use_vllm is not true"));
+  CHECK(holds(refused(grpo + "--vllm_mode colocate", {"environment.ms-swift=3.12"}), "where vllm_mode is said"));
+  CHECK(said(grpo + "--vllm_mode colocate", {"environment.ms-swift=3.11"}) == said(grpo));
   CHECK(holds(refused(grpo + "--num_generations 1"), "num_generations must be a whole number from 2"));
   CHECK(holds(refused(grpo + "--num_generations 1 --teacher_model a"), "teacher_model = "));
   const auto whole = said(grpo), parts = said(grpo + "--ds3_gather_for_generation false");

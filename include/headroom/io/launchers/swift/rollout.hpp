@@ -181,7 +181,11 @@ class swift_rollout {
     if (groups > 1) d_->say({"rollout", "sync_groups"}, groups, v_->place("move_model_batches"));
   }
   void own_module() {
-    if (!v_->word("vllm_mode", "").empty()) fail("headroom: " + v_->place("vllm_mode") + ": ms-swift stops where vllm_mode is said and use_vllm is not true: take it out, or say use_vllm true");
+    // rlhf_args.py _init_rollout (2dff7177 of 2025-12-12); before, vllm_mode has a word of its own where nothing is said, and no word has an effect here.
+    if (!v_->word("vllm_mode", "").empty())
+      d_->releases.push_back({"ms-swift", 312, v_->place("vllm_mode"), "vllm_mode is said and use_vllm is not true", false, [](draft&, const std::string& place) {
+        fail("headroom: " + place + ": ms-swift stops since 3.12 (2025-12) where vllm_mode is said and use_vllm is not true: take it out, or say use_vllm true (--set environment.ms-swift=VERSION where it is older)");
+      }, nullptr, nullptr, 312});
     for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager"}) v_->take(key);
     d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
     if (!v_->on("ds3_gather_for_generation", true)) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));  // rollout_mixin.py, unwrap_model_for_generation
