@@ -13,7 +13,7 @@ constexpr objection check_neox(const job& j, const auto& no) {
   if ((m.norm == norm_kind::layernorm && !m.norm_bias) || m.attention_bias != m.output_bias || (!glu && (m.mlp != mlp_kind::plain || m.activation != activation_kind::gelu || !m.mlp_bias)) || (m.parallel_block && !biases) || m.qk_norm ||
       m.qk_norm_full || m.latent() || m.sliding_window > 0 || m.embedding_norm || m.head_bias || m.shared_attention_norm || m.no_final_norm || m.norm_offset || m.norm_power ||
       (m.position != position_kind::rope && m.position != position_kind::learned && m.position != position_kind::none))
-    return no("headroom: for gpt-neox the model must have LayerNorm or RMSNorm, GELU with biases, SwiGLU or GEGLU, and rotary, learned or no positions; parallel blocks without biases, alibi, windows and shared norms are not modelled by this version", m.label);
+    return no("headroom: for gpt-neox the model must have LayerNorm with a bias or RMSNorm, GELU with biases, SwiGLU or GEGLU, and rotary, learned or no positions; parallel blocks without biases, alibi, windows and shared norms are not modelled by this version", m.label);
   if (j.attention != attention::unset && j.attention != attention::eager && j.attention != attention::flash) return no("headroom: for gpt-neox attention must be \"eager\" (global) or \"flash\"");
   return {};
 }
