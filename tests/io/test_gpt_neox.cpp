@@ -152,6 +152,61 @@ TEST_CASE("Llama's configurations") {
   CHECK(of("codellama_34B.yml").model.ffn == 11'008);
 }
 
+// EleutherAI/gpt-neox, branch math-lm: LLaMA 7B's 6,738,415,616 parameters by mlp_type llama, which GPT-NeoX has had from 2023-05 to 2024-09.
+TEST_CASE("a file of before 2024-09 with Llama's MLP") {
+  const std::vector<std::string> set{"hardware.gpu=a100-sxm-80gb", "hardware.gpus_per_node=8", "model.vocab=32000"};
+  const auto j = job_of({launch_file("gpt-neox-math-lm", "llama_7b_pp.yml")}, set);
+  CHECK(j.framework.date == 202108);
+  CHECK(j.framework.mlp.gates_apart);
+  CHECK(j.framework.norm.style == norm_style::input_format);
+  CHECK(j.model.mlp == mlp_kind::gated);
+  CHECK(j.model.activation == activation_kind::silu);
+  CHECK(j.model.ffn == 11'008);
+  CHECK_FALSE(j.model.mlp_bias);
+  CHECK_FALSE(j.model.attention_bias);
+  CHECK(j.batch == batch{.micro = 4, .sequence = 2048, .accumulation = 4});
+  CHECK(j.precision.parameters == formats::fp16);
+  CHECK(j.sharding.stage == 1);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK(j.attention == attention::eager);
+  CHECK(estimate(j).parameter_count.total.count() == 6'738'415'616);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+}
+
+// LLaMAParallelMLP: 8 / 3 of 256 features are 682, of which 256s make 768. A layer of 1,024 tokens more keeps in 16 bits the inputs of both norms, their
+// quotients and results, 6 X, and two numbers a row; queries, keys and values in one and both turned, 5 X, and what attention gives; the probabilities of eight heads; four tensors of the MLP; cosine and
+// sine of 32 features.
+TEST_CASE("what a layer of Llama's older MLP keeps, from file to number") {
+  const auto kept = [](std::int64_t layers) {
+    auto root = small();
+    root.update({{"num_layers", layers}, {"norm", "rmsnorm"}, {"mlp_type", "llama"}, {"activation", "silu"}});
+    return estimate(of_root(root)).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations].count();
+  };
+  constexpr std::int64_t x = 2 * 1024 * 256;
+  CHECK(kept(5) - kept(4) == 6 * x + 2 * 2 * 2 * 1024 + 5 * x + x + 2 * 8 * 1024 * 1024 + 4 * 2 * 1024 * 768 + 2 * 2 * 1024 * 32);
+}
+
+// EleutherAI/gpt-neox, branch benchmarking: save-interval went with 8d1c5c88 (2022-12-14), so its RMSNorm is that of 16 bits.
+TEST_CASE("a file of before 2022-12 with RMSNorm") {
+  const std::vector<std::string> set{"hardware.gpu=a100-sxm-40gb", "hardware.gpus_per_node=8"};
+  const auto j = job_of({launch_file("gpt-neox-benchmarking", "13B.yml")}, set);
+  CHECK(j.framework.date == 202108);
+  CHECK(j.framework.norm.style == norm_style::input_format);
+  CHECK(j.model.position == position_kind::none);
+  CHECK(j.model.ffn == 4 * 5120);
+  const auto of = [](const json_value& more) {
+    auto root = small();
+    root["norm"] = "rmsnorm";
+    root.merge_patch(more);
+    return of_root(root).framework.date;
+  };
+  CHECK(of(json_value::object()) == 202505);
+  CHECK(of({{"save_interval", 1000}}) == 202108);
+  CHECK(of({{"detect_nvlink_pairs", true}}) == 202409);
+  CHECK(of({{"detect_nvlink_pairs", true}, {"activation", "swiglu"}}) == 202409);
+  CHECK(of({{"detect_nvlink_pairs", true}, {"slurm_comment", "x"}}) == 202108);
+}
+
 TEST_CASE("layers of a pipeline's stages") {
   CHECK(io::detail::gpt_neox_stages(44, 4) == std::vector<std::int64_t>{11, 12, 12, 9});
   CHECK(io::detail::gpt_neox_stages(10, 4) == std::vector<std::int64_t>{2, 3, 3, 2});
@@ -180,6 +235,13 @@ TEST_CASE("what is asked for, and what contradicts itself") {
   CHECK(holds(sentence({{"use_bias_in_mlp", false}, {"activation", "swiglu"}, {"gpt_j_residual", true}}), "use_bias_in_mlp = false is not modelled by this version (beside gpt_j_residual)"));
   CHECK(holds(sentence({{"activation", "swiglu"}, {"use_flashattn_swiglu", true}}), "use_flashattn_swiglu = true is not modelled"));
   CHECK(sentence({{"use_flashattn_swiglu", true}}).empty());
+  CHECK(holds(sentence({{"mlp_type", "llama"}}), "activation = null is not modelled by this version (beside mlp_type llama read is silu)"));
+  CHECK(holds(sentence({{"mlp_type", "llama"}, {"activation", "silu"}, {"gpt_j_residual", true}}), "mlp_type = \"llama\" is not modelled by this version (beside gpt_j_residual)"));
+  CHECK(holds(sentence({{"mlp_type", "llama"}, {"activation", "silu"}, {"mlp_multiple_of", 256}}), "mlp_multiple_of = 256 is not modelled by this version (beside mlp_type, which GPT-NeoX has had no more since its MLPs of 2024-09-07)"));
+  CHECK(holds(sentence({{"save_interval", 10}, {"activation", "geglu"}}), "activation = \"geglu\" is not modelled by this version (beside save_interval, which GPT-NeoX has had no more since its SwiGLU and GEGLU of 2024-09-07)"));
+  CHECK(holds(sentence({{"save_interval", 10}, {"attention_config", {{{"flash"}, 4}}}}), "(beside save_interval, which GPT-NeoX had before flash-attention 2 alone)"));
+  CHECK(sentence({{"gas", 1}, {"attention_config", {{{"flash"}, 4}}}}).empty());
+  CHECK(holds(sentence({{"mlp_type", "regular"}, {"intermediate_size", 512}}), "intermediate_size = 512 is not modelled by this version (beside mlp_type"));
   CHECK(holds(sentence({{"zero_optimization", {{"stage", 1}, {"reduce_buckt_size", 5}}}}), "zero_optimization.reduce_buckt_size is not known here"));
   CHECK(holds(sentence({{"attention_config", {{{"flash", "global"}, 2}}}}), "of several kinds"));
   CHECK(holds(sentence({{"pipe_parallel_size", 6}}), "so few layers leave a stage without any"));

@@ -114,6 +114,69 @@ TEST_CASE("what a layer with RMSNorm, SwiGLU and grouped heads saves") {
        }) == 4 * x + (2 * x + 2 * x / 4) + 5 * g + roots + 4 * 8 * tokens + whole_angles);
 }
 
+/// … by code of before 2025-05 or 2024-09.
+constexpr job older(const profile& of, std::int64_t layers, std::int64_t tensor = 1, std::int64_t groups = 8, attention kernel = attention::flash) {
+  auto j = llama(layers, tensor, groups, kernel);
+  j.framework = of;
+  j.framework.attention.fills_masked_scores = false;
+  return j;
+}
+
+// Measured of megatron/model/transformer.py of 8b43196f by hooks on what autograd saves, one layer of LLaMAParallelMLP: each RMSNorm its input, the quotient and
+// two numbers a row, all in 16 bits; its result is a matrix's; both matrices' results, SiLU's and the product.
+TEST_CASE("what a layer of older code saves") {
+  constexpr std::int64_t rows = 2 * 2 * 2 * tokens, lse = 4 * 8 * tokens;
+  BOTH(left([](std::int64_t n) { return older(frameworks::gpt_neox_2021, n); }) == 6 * x + 6 * x + 4 * g + rows + lse + whole_angles);
+  BOTH(left([](std::int64_t n) { return older(frameworks::gpt_neox_2021, n, 2); }) == 6 * x + (6 * x + 4 * g + lse) / 2 + rows + whole_angles);
+  BOTH(left([](std::int64_t n) { return older(frameworks::gpt_neox_2021, n, 1, 8, attention::eager); }) == 6 * x + 6 * x + scores + 4 * g + rows + whole_angles);
+  BOTH(left([](std::int64_t n) { return older(frameworks::gpt_neox_2021, n, 1, 2); }) == 6 * x + (2 * x + 2 * x / 4) + 4 * g + rows + lse + whole_angles);
+  // From 2024-09 on the sigmoid, too.
+  BOTH(left([](std::int64_t n) { return older(frameworks::gpt_neox_202409, n); }) == 6 * x + 6 * x + 5 * g + rows + lse + whole_angles);
+  // A plain MLP is the same at any time.
+  BOTH(left([](std::int64_t n) {
+         auto j = neox(n, 1, false);
+         j.framework = frameworks::gpt_neox_2021;
+         j.framework.attention.fills_masked_scores = j.framework.mlp.adds_bias_apart = false;
+         return j;
+       }) == 10 * x + 2 * f + scores + statistics + angles);
+}
+
+TEST_CASE("a replay of older code agrees with the estimate") {
+  for (const std::int64_t tensor : {1, 2}) {
+    const auto j = older(frameworks::gpt_neox_2021, 6, tensor);
+    const auto replayed = replay(j).ranks[0].allocated, estimated = estimate(j).ranks[0].allocated;
+    CHECK(replayed <= estimated + estimated / 200);
+    CHECK(replayed >= estimated - estimated / 200);
+  }
+}
+
+// BF16_Optimizer adds one parameter's gradient to its fp32 one after another: the largest is either half's, or both halves' joined.
+TEST_CASE("the fp32 copy of the largest gradient") {
+  const auto cast = [](const profile& of) {
+    auto j = older(of, 2);
+    j.model.ffn = 4096;
+    j.model.vocab = 512;
+    j.precision = precisions::bf16_mixed;
+    j.precision.gradients = j.precision.reduce = formats::fp32;
+    return detail::pipe_of(settle(j), true, true).cast.count();
+  };
+  CHECK(cast(frameworks::gpt_neox_2021) == 4 * 4096 * 1024);
+  CHECK(cast(frameworks::gpt_neox_202409) == 4 * 8192 * 1024);
+}
+
+TEST_CASE("the only gated MLP of older code is Llama's") {
+  const auto why = [](auto change) {
+    auto j = older(frameworks::gpt_neox_2021, 2);
+    change(j);
+    const auto no = objection_to(j);
+    return no ? std::string_view{no.sentence} : std::string_view{};
+  };
+  constexpr std::string_view sentence = "headroom: for gpt-neox before 2024-09 a gated MLP must be SwiGLU without biases, as mlp_type llama makes it";
+  CHECK(why([](job&) {}).empty());
+  CHECK(why([](job& j) { j.model.activation = activation_kind::gelu; }) == sentence);
+  CHECK(why([](job& j) { j.model.mlp_bias = true; }) == sentence);
+}
+
 // A mask of 1 byte for each feature behind attention; behind an MLP without a bias nothing is dropped (ParallelTransformerLayer.forward).
 TEST_CASE("dropout behind an MLP asks for its bias") {
   const auto kept = [](bool bias, bool drops) {

@@ -18,9 +18,22 @@ constexpr tensor linear(program& p, const scene& s, tensor x, std::int64_t outpu
   return y;
 }
 
+/// RMSNorm before 2025-05-09 (4c9f1081): x / (its norm a row + epsilon), times the weight, all in the format of x. Backward of the quotient has its negative
+/// gradient, x over the divisor twice, and their product.
+constexpr tensor rms_norm_in_its_format(program& p, const scene& s, tensor x) {
+  const auto w = p.width(x), n = p.elements(x);
+  const auto root = p.make(s.tokens, w), divisor = p.make(s.tokens, w), scaled = p.make(n, w), y = p.make(n, w);
+  p.step(x.bit(), root.bit(), {.saves = x | root, .backward_temporary = p.size(y)});
+  p.step(root.bit(), divisor.bit());
+  p.step(x | divisor, scaled.bit(), {.saves = x | divisor, .backward_temporary = 3 * p.size(y)});
+  p.step(scaled.bit(), y.bit(), {.saves = scaled.bit(), .backward_temporary = p.size(y), .weight_gradient = p.rounded(s.model->hidden, s.weight_width)});
+  return y;
+}
+
 /// LayerNorm in one kernel; RMSNorm as Python writes it, weights and all in fp32, or (rmsnorm_fusion) in apex's kernel.
 constexpr tensor norm(program& p, const scene& s, tensor x) {
-  return s.model->norm == norm_kind::rmsnorm ? ops::rms_norm(p, s, x, s.model->hidden, true) : megatron::norm(p, s, x, s.tokens);
+  if (s.model->norm != norm_kind::rmsnorm) return megatron::norm(p, s, x, s.tokens);
+  return s.habits->norm.style == norm_style::input_format ? rms_norm_in_its_format(p, s, x) : ops::rms_norm(p, s, x, s.model->hidden, true);
 }
 
 /// y + bias, which is a tensor of its own.
@@ -115,10 +128,22 @@ constexpr tensor gated(program& p, const scene& s, tensor up) {
   return product;
 }
 
+/// LLaMAParallelMLP.forward up to its last matrix: two matrices, whose results locals name until it returns.
+constexpr tensor gated_apart(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto part = divided(s, m.ffn), weights = checked::mul(m.hidden, m.ffn);
+  const auto gate = linear(p, s, x, part, weights), up = linear(p, s, x, part, weights);
+  const auto activated = p.make(part, s.width), product = p.make(part, s.width);
+  p.step(gate.bit(), activated.bit(), {.saves = gate.bit()});
+  p.step(activated | up, product.bit(), {.saves = activated | up, .holds = gate.bit()});
+  return product;
+}
+
 /// ParallelMLP.forward. GELU with the bias is one kernel that saves its input, or the sum is a tensor of its own; a local names the first result.
 constexpr tensor feed_forward(program& p, const scene& s, tensor x) {
   const auto& m = *s.model;
   const auto last = [&](tensor activated) { return linear(p, s, activated, checked::mul(s.tokens, m.hidden), checked::mul(m.ffn, m.hidden)); };
+  if (m.mlp == mlp_kind::gated && s.habits->mlp.gates_apart) return last(gated_apart(p, s, x));
   const std::int64_t outputs = m.mlp == mlp_kind::gated ? 2 * m.ffn : m.ffn;
   const auto up = linear(p, s, x, divided(s, outputs), checked::mul(m.hidden, outputs));
   if (m.mlp == mlp_kind::gated) return last(gated(p, s, up));

@@ -28,7 +28,7 @@ inline constexpr std::array known{
     of_transformers(deepspeed_202508, 202506), of_transformers(deepspeed_202508, 202507), deepspeed_202508, deepspeed_202601, deepspeed, llama_factory_v1,
     litgpt_202310, litgpt_202402, litgpt_202407, litgpt_202410, llm_c, megatron_2023,
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
-    megatron_deepspeed_2022, megatron_deepspeed, gpt_neox,
+    megatron_deepspeed_2022, megatron_deepspeed, gpt_neox_2021, gpt_neox_202409, gpt_neox,
     nanotron,
     torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202510, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,

@@ -195,6 +195,7 @@ struct rotary_profile {
 /// How a gated activation is computed.
 struct mlp_profile {
   bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
+  bool gates_apart{};                ///< gate and up are two matrices, and SiLU is torch's own (GPT-NeoX before 2024-09)
   bool adds_bias_apart{};            ///< the sum with the bias is a tensor of its own, which the function keeps (GPT-NeoX without bias_gelu_fusion)
 
   bool operator==(const mlp_profile&) const = default;

@@ -14,6 +14,8 @@ constexpr objection check_neox(const job& j, const auto& no) {
       m.qk_norm_full || m.latent() || m.sliding_window > 0 || m.embedding_norm || m.head_bias || m.shared_attention_norm || m.no_final_norm || m.norm_offset || m.norm_power ||
       (m.position != position_kind::rope && m.position != position_kind::learned && m.position != position_kind::none))
     return no("headroom: for gpt-neox the model must have LayerNorm with a bias or RMSNorm, GELU with biases, SwiGLU or GEGLU, and rotary, learned or no positions; parallel blocks without biases, alibi, windows and shared norms are not modelled by this version", m.label);
+  if (m.mlp == mlp_kind::gated && j.framework.mlp.gates_apart && (m.activation != activation_kind::silu || m.mlp_bias))
+    return no("headroom: for gpt-neox before 2024-09 a gated MLP must be SwiGLU without biases, as mlp_type llama makes it", m.label);
   if (j.attention != attention::unset && j.attention != attention::eager && j.attention != attention::flash) return no("headroom: for gpt-neox attention must be \"eager\" (global) or \"flash\"");
   return {};
 }

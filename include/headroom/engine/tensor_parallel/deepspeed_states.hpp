@@ -84,7 +84,7 @@ constexpr deepspeed_pipe pipe_of(const settled_job& s, bool first, bool last) {
   if (last && micros > 1) r.logits = bytes{checked::mul(checked::mul(s.layer.tokens, s.layer.vocabulary) / d.tensor, s.source->framework.modules.neox() ? s.layer.width : 4)};
   r.older = micros > 2;
   if (wrapper_of(s) == deepspeed_wrapper::bf16) {
-    auto widest = (m.mlp == mlp_kind::gated ? 2 : 1) * m.ffn;
+    auto widest = (m.mlp == mlp_kind::gated && !s.source->framework.mlp.gates_apart ? 2 : 1) * m.ffn;
     if (const auto projected = m.query_width() + 2 * m.kv_width(); projected > widest) widest = projected;
     if ((first || last) && s.layer.vocabulary > widest) widest = s.layer.vocabulary;
     r.cast = bytes{checked::mul(checked::mul(widest, m.hidden) / d.tensor, 4)};

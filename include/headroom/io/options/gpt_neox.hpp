@@ -24,7 +24,7 @@ inline void apply_gpt_neox_options(job& j, const json_value& options, const opti
 
 /// The profile, and the options that changed it.
 inline json_value gpt_neox_to_json(const profile& p) {
-  const auto& own = frameworks::gpt_neox;
+  const auto& own = *frameworks::find(p.label.view(), p.date);
   profile plain = p;
   plain.checkpointing.copies_input = own.checkpointing.copies_input;
   plain.attention.fills_masked_scores = own.attention.fills_masked_scores;

@@ -3,6 +3,8 @@
 // calculate_derived at ea7aefd8).
 #pragma once
 
+#include <headroom/io/launchers/gpt_neox/ages.hpp>
+#include <headroom/io/launchers/gpt_neox/files.hpp>
 #include <headroom/io/launchers/gpt_neox/keys.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
@@ -26,7 +28,7 @@ inline std::vector<std::int64_t> gpt_neox_stages(std::int64_t layers, std::int64
 
 class gpt_neox_config {
  public:
-  gpt_neox_config(draft& d, const document& from) : d_(&d), k_(from) {}
+  gpt_neox_config(draft& d, const document& from, gpt_neox_age age) : d_(&d), k_(from), age_(std::move(age)) {}
 
   void import() {
     d_->framework_is("gpt-neox", k_.source());
@@ -52,16 +54,16 @@ class gpt_neox_config {
     if (hidden % heads != 0) fail("headroom: " + k_.place("hidden_size") + ": hidden_size must be a multiple of num_attention_heads, " + std::to_string(heads));
     const auto position = k_.word("pos_emb", "learned");
     if (position != "rotary" && position != "learned" && position != "none") unmodelled("pos_emb", "read are rotary, learned and none");
-    if (const auto name = k_.word("activation", "gelu"); name != "gelu" && !gated()) unmodelled("activation", "read are gelu, swiglu and geglu");
+    activation();
     if (!rms() && k_.word("norm", "layernorm") != "layernorm") unmodelled("norm", "read are layernorm and rmsnorm");
     const auto groups = k_.number("num_kv_heads", heads);
     if (heads % groups != 0) fail("headroom: " + k_.place("num_kv_heads") + ": num_kv_heads must divide num_attention_heads, " + std::to_string(heads));
-    const bool attention_bias = k_.on("use_bias_in_attn_linear", true), mlp_bias = k_.on("use_bias_in_mlp", true);
+    const bool attention_bias = k_.on("use_bias_in_attn_linear", true), mlp_bias = !llama() && k_.on("use_bias_in_mlp", true);
     json_value m = {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"kv_heads", groups}, {"head_dim", hidden / heads}, {"ffn", ffn(hidden)}, {"mlp", gated() ? "gated" : "plain"},
-                    {"activation", k_.word("activation") == "swiglu" ? "silu" : "gelu"}, {"norm", rms() ? "rmsnorm" : "layernorm"}, {"norm_bias", !rms()}, {"attention_bias", attention_bias}, {"output_bias", attention_bias}, {"mlp_bias", mlp_bias},
+                    {"activation", llama() || k_.word("activation") == "swiglu" ? "silu" : "gelu"}, {"norm", rms() ? "rmsnorm" : "layernorm"}, {"norm_bias", !rms()}, {"attention_bias", attention_bias}, {"output_bias", attention_bias}, {"mlp_bias", mlp_bias},
                     {"position", position == "rotary" ? "rope" : position}, {"tied", !k_.on("no_weight_tying")}, {"parallel_block", k_.on("gpt_j_residual")}, {"vocab_multiple", k_.number("make_vocab_size_divisible_by", 128)}};
     if (!mlp_bias && !gated()) unmodelled("use_bias_in_mlp", "GPT-NeoX adds it in front of GELU, and ends without it");
-    if ((!mlp_bias || !attention_bias) && k_.on("gpt_j_residual")) unmodelled(mlp_bias ? "use_bias_in_attn_linear" : "use_bias_in_mlp", "beside gpt_j_residual");
+    if ((!mlp_bias || !attention_bias) && k_.on("gpt_j_residual")) unmodelled(mlp_bias ? "use_bias_in_attn_linear" : llama() ? "mlp_type" : "use_bias_in_mlp", "beside gpt_j_residual");
     const auto share = k_.share("rotary_pct", 1.0);
     if (position == "rotary" && share < 1.0) m["rotary_fraction"] = std::round(share * 100.0) / 100.0;
     if (const auto n = k_.number("max_position_embeddings", 0, 0); n > 0) m["max_positions"] = n;
@@ -69,10 +71,23 @@ class gpt_neox_config {
     for (const auto& [key, value] : m.items()) d_->say({"model", key}, value, k_.place(key == "layers" ? "num_layers" : key == "vocab" ? "tokenizer_type" : "hidden_size"));
   }
   [[nodiscard]] bool rms() const { return k_.word("norm", "layernorm") == "rmsnorm"; }
-  [[nodiscard]] bool gated() const { return k_.word("activation") == "swiglu" || k_.word("activation") == "geglu"; }
+  [[nodiscard]] bool llama() const { return k_.word("mlp_type") == "llama"; }
+  [[nodiscard]] bool gated() const { return llama() || k_.word("activation") == "swiglu" || k_.word("activation") == "geglu"; }
+  /// What an older GPT-NeoX makes of other keys beside mlp_type, or one that is gone, is another MLP.
+  void activation() const {
+    const auto name = k_.word("activation", "gelu");
+    if (const auto type = k_.word("mlp_type", "regular"); type != "regular" && !llama()) unmodelled("mlp_type", "read are regular and llama");
+    if (llama() && name != "silu") unmodelled("activation", "beside mlp_type llama read is silu");
+    if (!gated() && name != "gelu") unmodelled("activation", "read are gelu, swiglu and geglu");
+    if (!age_.before_gated_mlps()) return;
+    if (gated() && !llama()) unmodelled("activation", "beside " + std::string{age_.by.name} + ", which GPT-NeoX has had no more since its SwiGLU and GEGLU of 2024-09-07");
+    for (const auto* key : {"mlp_multiple_of", "use_bias_in_mlp", "expansion_factor", "intermediate_size"})
+      if (k_.find(key) != nullptr && !(llama() && std::string_view{key} == "intermediate_size")) unmodelled(key, "beside " + std::string{age_.by.name} + ", which GPT-NeoX has had no more since its MLPs of 2024-09-07");
+  }
   /// ParallelMLP: rounded up to twice a multiple behind the first matrix, to once in front of the second, which has to be the same. Gated, the first makes
   /// two thirds as many features as are asked for, of which half is the gate.
   [[nodiscard]] std::int64_t ffn(std::int64_t hidden) const {
+    if (llama()) return k_.number("intermediate_size", checked::round_up(checked::mul(8, hidden) / 3, std::int64_t{256}));  // LLaMAParallelMLP
     auto width = k_.number("intermediate_size", checked::mul(4, hidden));
     if (const auto* v = k_.find("expansion_factor")) width = static_cast<std::int64_t>(number_at(*v, "expansion_factor", 0.0, 1e6) * static_cast<double>(hidden));
     const auto multiple = k_.number("mlp_multiple_of", 1);
@@ -187,50 +202,26 @@ class gpt_neox_config {
           global = global || kind == "global";
           if (kind != "flash" && kind != "global") unmodelled("attention_config", "read are global and flash");
         }
+    if (flash && age_.before_flash_2()) unmodelled("attention_config", "beside " + std::string{age_.by.name} + ", which GPT-NeoX had before flash-attention 2 alone");
     if (flash && global) unmodelled("attention_config", "of several kinds");
     d_->replace("attention", flash ? "flash" : "eager", k_.place("attention_config"));
     const auto tokens = needed("seq_length"), rows = checked::mul(needed("train_micro_batch_size_per_gpu"), needed("num_attention_heads")) / std::max<std::int64_t>(1, k_.number("model_parallel_size", 1, 0));
     if (k_.on("scaled_upper_triang_masked_softmax_fusion") && !flash && tokens > 16 && tokens <= 2048 && tokens % 4 == 0 && rows % 4 == 0)
       d_->say({"framework", "options", "scaled_upper_triang_masked_softmax_fusion"}, true, k_.place("scaled_upper_triang_masked_softmax_fusion"));
     if (k_.on("bias_gelu_fusion") && !gated()) d_->say({"framework", "options", "bias_gelu_fusion"}, true, k_.place("bias_gelu_fusion"));
-    if (rms() && !k_.on("rmsnorm_fusion")) d_->notes.push_back(k_.place("norm") + ": RMSNorm is taken to be that since 2025-05-09, which keeps fp32 copies; before, GPT-NeoX computed it in 16 bits and kept less");
+    if (age_.old() && (rms() || llama())) {
+      const std::string gone{age_.by.name};
+      d_->say({"framework", "version"}, age_.version(), k_.place(gone));
+      d_->notes.push_back(k_.place(gone) + ": GPT-NeoX has no " + gone + " any more; it is taken to be the last that had it, whose RMSNorm computes in 16 bits");
+    } else if (rms() && !k_.on("rmsnorm_fusion")) d_->notes.push_back(k_.place("norm") + ": RMSNorm is taken to be that since 2025-05-09, which keeps fp32 copies; before, GPT-NeoX computed it in 16 bits and kept less");
     if (k_.on("rmsnorm_fusion") && rms()) d_->say({"framework", "options", "rmsnorm_fusion"}, true, k_.place("rmsnorm_fusion"));
     if (k_.on("use_flashattn_swiglu") && k_.word("activation") == "swiglu") unmodelled("use_flashattn_swiglu", "GPT-NeoX's own SwiGLU is");
   }
 
   draft* d_;
   nested_values k_;
+  gpt_neox_age age_;
 };
-
-/// Both - and _ stand between the words of a key.
-inline document with_underscores(const document& from) {
-  document r{.source = from.source, .root = json_value::object(), .lines = {}};
-  for (const auto& [key, value] : from.root.items()) {
-    auto name = key;
-    std::replace(name.begin(), name.end(), '-', '_');
-    r.root[name] = value;
-  }
-  for (const auto& [path, line] : from.lines) {
-    auto name = path.substr(0, path.find('.'));
-    std::replace(name.begin(), name.end(), '-', '_');
-    r.lines[name + (path.find('.') == std::string::npos ? "" : path.substr(path.find('.')))] = line;
-  }
-  return r;
-}
-
-/// Whether an object is a configuration of GPT-NeoX's, or a part of one.
-inline bool is_gpt_neox(const json_value& root) {
-  if (!root.is_object()) return false;
-  const auto has = [&](std::string key) {
-    if (root.contains(key)) return true;
-    std::replace(key.begin(), key.end(), '_', '-');
-    return root.contains(key);
-  };
-  for (const auto* key : {"pipe_parallel_size", "model_parallel_size", "pos_emb", "attention_config", "no_weight_tying", "train_data_paths", "deepspeed_slurm", "deepspeed_mpi", "gpt_j_residual", "text_gen_type"})
-    if (has(key)) return true;
-  const auto both = [&](const char* a, const char* b) { return has(a) && has(b); };
-  return both("vocab_file", "data_path") || both("vocab_file", "tokenizer_type") || both("hostfile", "launcher") || both("tokenizer_type", "data_path") || both("train_iters", "train_micro_batch_size_per_gpu");
-}
 
 }  // namespace detail
 
@@ -258,7 +249,7 @@ inline void read_gpt_neox(draft& d) {
     for (const auto* key : {"zero_optimization", "optimizer", "fp16", "bf16", "data_types"})
       if (judged.root.contains(key) && judged.root[key].is_null()) judged.root.erase(key);
     detail::judge_keys(d, from, judged.root, "", detail::key_lists{detail::gpt_neox_read, detail::gpt_neox_passed});
-    detail::gpt_neox_config{d, judged}.import();
+    detail::gpt_neox_config{d, judged, detail::age_of(from.root)}.import();
   });
 }
 

@@ -15,7 +15,7 @@ inline constexpr auto gpt_neox_read = std::to_array<std::string_view>({
     "max_position_embeddings", "pos_emb", "no_weight_tying", "attention_config", "make_vocab_size_divisible_by", "scaled_upper_triang_masked_softmax_fusion", "bias_gelu_fusion", "rotary_pct", "gpt_j_residual",
     "tokenizer_type", "vocab_file", "attention_dropout", "hidden_dropout", "checkpoint_activations", "partition_activations", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
     "optimizer", "fp16", "bf16", "zero_optimization", "data_types", "num_nodes", "num_gpus", "global_num_gpus", "include", "hostfile",
-    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp", "deepspeed_extra_args",
+    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp", "mlp_type", "deepspeed_extra_args",
 });
 
 // clang-format off
@@ -69,7 +69,7 @@ inline constexpr auto gpt_neox_passed = std::to_array<passed_key>({
     {"zero_allgather_bucket_size", "*"}, {"padded_vocab_size", "*"}, {"batch_size", "*"}, {"gas", "*"},
     // Of older versions.
     {"num_experts", "1"}, {"expert_interval", "*"}, {"use_tutel", "*"}, {"moe_loss_coeff", "*"}, {"moe_train_capacity_factor", "*"}, {"moe_eval_capacity_factor", "*"}, {"moe_min_capacity", "*"}, {"moe_token_dropping", "*"},
-    {"create_moe_param_group", "*"}, {"moe_use_residual", "*"}, {"moe_expert_parallel_size", "1"}, {"moe_type", "*"}, {"moe_glu", "*"}, {"enable_expert_tensor_parallelism", "*"}, {"mlp_type", "regular"},
+    {"create_moe_param_group", "*"}, {"moe_use_residual", "*"}, {"moe_expert_parallel_size", "1"}, {"moe_type", "*"}, {"moe_glu", "*"}, {"enable_expert_tensor_parallelism", "*"},
     {"detect_nvlink_pairs", "*"}, {"zero_allow_untested_optimizer", "*"}, {"slurm_comment", "*"}, {"reset_position_ids", "false"}, {"reset_attention_mask", "false"},
     {"apply_residual_connection_post_layernorm", "false"}, {"geglu", "false"}, {"openai_gelu", "false"}, {"sparsity", "none"}, {"train_data_path", "*"}, {"test_data_path", "*"}, {"valid_data_path", "*"},
     {"max_tokens", "*"}, {"greedy", "*"}, {"out_seq_length", "*"}, {"genfile", "*"},
