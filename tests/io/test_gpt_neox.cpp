@@ -230,6 +230,11 @@ TEST_CASE("what is asked for, and what contradicts itself") {
   CHECK(holds(sentence({{"intermediate_size", 1001}}), "must be a multiple of twice mlp_multiple_of"));
   // configs/mistral/7B.yml: 9,557 are rounded up to 9,558, of which 4,779 are the gate, and the second matrix takes 4,778.
   CHECK(holds(sentence({{"intermediate_size", 14336}, {"activation", "swiglu"}}), "9557, are rounded up to 9558 features of which 4779 are the gate, and the second matrix takes 4778: GPT-NeoX ends here"));
+  CHECK(sentence({{"fp32_allreduce", true}}).empty());
+  CHECK(holds(sentence({{"fp32_allreduce", true}, {"model_parallel_size", 2}}), "fp32_allreduce = true is not modelled by this version (read is a model_parallel_size of 1"));
+  CHECK(holds(sentence({{"fp32_allreduce", true}, {"save_interval", 10}}), "fp32_allreduce = true is not modelled by this version (read is a model_parallel_size of 1"));
+  CHECK(holds(sentence({{"fp16", {{"type", "bfloat16"}}}}), "fp16.type = \"bfloat16\" is not modelled by this version (it chose the precision before 2023-05-16, and says nothing since: precision does)"));
+  CHECK(sentence({{"fp16", {{"type", "fp16"}}}}).empty());
   CHECK(holds(sentence({{"num_kv_heads", 3}}), "num_kv_heads must divide num_attention_heads, 8"));
   CHECK(holds(sentence({{"use_bias_in_mlp", false}}), "GPT-NeoX adds it in front of GELU"));
   CHECK(holds(sentence({{"use_bias_in_mlp", false}, {"activation", "swiglu"}, {"gpt_j_residual", true}}), "use_bias_in_mlp = false is not modelled by this version (beside gpt_j_residual)"));

@@ -32,6 +32,8 @@ struct gpt_neox_age {
   [[nodiscard]] bool before_gated_mlps() const { return before(20240907); }
   /// 8903a969 took flash-attention 2; before, queries, keys and values were copied into one tensor.
   [[nodiscard]] bool before_flash_2() const { return before(20230920); }
+  /// 2b84f9af took DeepSpeed itself in place of DeeperSpeed 0.3.15 of 2021-09 (requirements/requirements.txt).
+  [[nodiscard]] bool before_deepspeed() const { return before(20230309); }
   /// Of the job's framework.
   [[nodiscard]] std::string_view version() const { return before_gated_mlps() ? "2024-08" : "2024-09"; }
 };

@@ -158,6 +158,9 @@ class gpt_neox_config {
     if (!extra.is_object()) wrong_value("deepspeed_extra_args", "an object", extra);
     for (const auto& [key, value] : extra.items())  // DeepSpeed's own keys: one logs collectives, one is of its launcher
       if (key != "comms_logger" && key != "ssh_port") d_->unmodelled_key("deepspeed_extra_args." + key, value, k_.place("deepspeed_extra_args"));
+    // megatron/mpu/mappings.py casts what tensor-parallel ranks add up; DeepSpeed has not read the key since d14baad94 (2021-11-26).
+    if (k_.on("fp32_allreduce") && (k_.number("model_parallel_size", 1, 0) > 1 || age_.before_deepspeed())) unmodelled("fp32_allreduce", "read is a model_parallel_size of 1, and no key that went before 2023-03-09");
+    if (k_.on("fp16.enabled") && k_.word("fp16.type", "fp16") != "fp16") unmodelled("fp16.type", "it chose the precision before 2023-05-16, and says nothing since: precision does");
     const bool half = k_.on("fp16.enabled"), brain = k_.on("bf16.enabled");
     const auto said = k_.word("precision", half ? "fp16" : brain ? "bfloat16" : "fp32");
     if (said != "fp16" && said != "bfloat16") unmodelled("precision", "read are fp16 and bfloat16");

@@ -15,7 +15,7 @@ inline constexpr auto gpt_neox_read = std::to_array<std::string_view>({
     "max_position_embeddings", "pos_emb", "no_weight_tying", "attention_config", "make_vocab_size_divisible_by", "scaled_upper_triang_masked_softmax_fusion", "bias_gelu_fusion", "rotary_pct", "gpt_j_residual",
     "tokenizer_type", "vocab_file", "attention_dropout", "hidden_dropout", "checkpoint_activations", "partition_activations", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
     "optimizer", "fp16", "bf16", "zero_optimization", "data_types", "num_nodes", "num_gpus", "global_num_gpus", "include", "hostfile",
-    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp", "mlp_type", "deepspeed_extra_args",
+    "norm", "rmsnorm_fusion", "activation", "use_flashattn_swiglu", "num_kv_heads", "use_bias_in_attn_linear", "use_bias_in_mlp", "mlp_type", "deepspeed_extra_args", "fp32_allreduce",
 });
 
 // clang-format off
@@ -37,7 +37,7 @@ inline constexpr auto gpt_neox_passed = std::to_array<passed_key>({
     {"serve_model_weights", "false"}, {"weight_server_port", "*"}, {"online_dataserver_ips", "*"}, {"online_dataserver_ports", "*"},
     // How it runs.
     {"sequence_parallel", "false"}, {"checkpoint_num_layers", "1"}, {"deepspeed_activation_checkpointing", "true"}, {"contiguous_checkpointing", "false"}, {"checkpoint_in_cpu", "false"}, {"synchronize_each_layer", "*"},
-    {"profile_backward", "*"}, {"fp32_allreduce", "false"}, {"communication_data_type", ""}, {"prescale_gradients", "*"}, {"gradient_predivide_factor", "*"}, {"sparse_gradients", "false"}, {"amp", "-"},
+    {"profile_backward", "*"}, {"communication_data_type", ""}, {"prescale_gradients", "*"}, {"gradient_predivide_factor", "*"}, {"sparse_gradients", "false"}, {"amp", "-"},
     {"gradient_clipping", "*"}, {"clip_grad", "*"}, {"steps_per_print", "*"}, {"wall_clock_breakdown", "*"}, {"dump_state", "*"}, {"flops_profiler", "-"}, {"autotuning", "-"}, {"activation_checkpointing", "-"},
     {"sparse_attention", "-"}, {"data_efficiency", "-"}, {"curriculum_learning", "-"}, {"curriculum_seqlen", "0"}, {"elasticity", "-"}, {"comms_logger", "*"}, {"compression_training", "-"}, {"csv_monitor", "*"},
     {"tensorboard", "*"}, {"wandb", "*"}, {"checkpoint", "*"}, {"deepspeed", "true"}, {"scheduler", "*"}, {"use_bnb_optimizer", "false"}, {"lazy_mpu_init", "*"}, {"train_impl", "normal"},
