@@ -189,6 +189,7 @@ class gpt_neox_config {
       }
     }
     if (s["stage"] > 1) d_->unmodelled_key("zero_optimization.stage", s["stage"], place, "DeepSpeed's pipeline goes with stages 0 and 1");
+    if (s["stage"] == 1 && age_.before_deepspeed()) d_->unmodelled_key("zero_optimization.stage", s["stage"], place, "beside " + std::string{age_.by.name} + ", which GPT-NeoX had over DeeperSpeed 0.3.15 alone: its first stage is other code");  // runtime/zero/stage1.py
     d_->replace("sharding", s, place);
     return s["stage"].get<std::int64_t>();
   }
