@@ -150,6 +150,14 @@ TEST_CASE("a replay of older code agrees with the estimate") {
   }
 }
 
+// Two sums over tensor-parallel ranks in forward; in backward of the input of queries, keys and values, and of the MLP's one first matrix, or of each of its two.
+TEST_CASE("two first matrices add up their input's gradients one after the other") {
+  const auto waited = [](const profile& of) { return cost(older(of, 6, 2)).communication - cost(older(of, 4, 2)).communication; };
+  const auto ratio = waited(frameworks::gpt_neox_2021) / waited(frameworks::gpt_neox_202409);
+  CHECK(ratio > 1.2499);
+  CHECK(ratio < 1.2501);
+}
+
 // BF16_Optimizer adds one parameter's gradient to its fp32 one after another: the largest is either half's, or both halves' joined.
 TEST_CASE("the fp32 copy of the largest gradient") {
   const auto cast = [](const profile& of) {

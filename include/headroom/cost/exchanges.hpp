@@ -29,6 +29,7 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   // scattered so, and gradients of its last layer's output gathered before.
   const double beside_weights = l.habits->communication.overlaps_input_gradients && !behind ? (l.sequence_split > 1 ? 0.5 : 1.0) * seconds : 0.0, room = t.backward.weights / 2;
   t.backward.communication += seconds - (1 - c.share.channels) * (beside_weights < room ? beside_weights : room);
+  if (c.job->model.mlp == mlp_kind::gated && l.habits->mlp.gates_apart) t.backward.communication += reduce_seconds(c.on.links, group, whole);  // of gate and up apart
   if (l.habits->modules.nanotron() && l.sequence_split > 1 && !l.habits->communication.keeps_gathered) {
     // Inputs of both column-parallel layers are gathered again, where communication is asynchronous behind the gradients of those inputs.
     const double again = blocks * gather_seconds(c.on.links, group, whole), inputs = (t.backward.matmul - t.backward.weights) / 2;

@@ -37,6 +37,7 @@ struct gpt_neox_age {
   /// Of the job's framework.
   [[nodiscard]] std::string_view version() const { return before_gated_mlps() ? "2024-08" : "2024-09"; }
 };
+/// Of a file, or of several that are joined.
 inline gpt_neox_age age_of(const json_value& root) {
   for (const auto& key : gpt_neox_gone)
     if (root.contains(key.name)) return {key};
