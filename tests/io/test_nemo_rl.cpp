@@ -331,6 +331,18 @@ TEST_CASE("references to what is large take as much work as their copies") {
   CHECK(holds(refusal_of({{"a.yaml", many}}), "takes more than 4 MiB"));
 }
 
+// A value takes 16 steps beside its text, and all copies together 2^22: of the file, which is joined with what it inherits, and of what is referred to.
+TEST_CASE("a list of 51,000 numbers is copied five times, and one of 53,000 not") {
+  const auto copies = [](int numbers) {
+    std::string file = std::string{one_policy} + "data:\n  big: [1";
+    for (int i = 1; i < numbers; ++i) file += ", 1";
+    return refusal_of({{"a.yaml", file + "]\n  q: ${data.big}\n  r: ${data.big}\n  s: ${data.big}\n  t: ${data.big}\n"}});
+  };
+  static_assert(5 * 16 * 51'000 < 4 << 20 && 4 << 20 < 5 * 16 * 53'000);
+  CHECK_FALSE(holds(copies(51'000), " more than "));
+  CHECK(holds(copies(53'000), "takes more than 4 MiB"));
+}
+
 TEST_CASE("what Megatron does beside its computing is as the files say") {
   const auto base = job_of({{"a.yaml", one_policy}});
   CHECK(base.framework.communication.overlaps_gradients);
