@@ -150,6 +150,13 @@ TEST_CASE("Llama's configurations") {
   CHECK(estimate(large).parameter_count.total.count() == 68'976'648'192 + 80 * (2 * 28'672 + 8'192));
   // 4 x 8,192 features asked for, as nothing else is said: 11,008 and not CodeLlama's 22,016.
   CHECK(of("codellama_34B.yml").model.ffn == 11'008);
+  const auto told = [&](const std::string& name) {
+    for (const auto& note : draft_of({launch_file("gpt-neox-llama", name), launch_file("gpt-neox-llama", "train_config.yml")}, set).notes)
+      if (holds(note, "without intermediate_size the gate and what it scales have 11008 features each")) return true;
+    return false;
+  };
+  CHECK(told("codellama_34B.yml"));
+  CHECK_FALSE(told("llama2-70B.yml"));  // which says it
 }
 
 // EleutherAI/gpt-neox, branch math-lm: LLaMA 7B's 6,738,415,616 parameters by mlp_type llama, which GPT-NeoX has had from 2023-05 to 2024-09.

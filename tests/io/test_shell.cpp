@@ -209,6 +209,8 @@ TEST_CASE("what a script's expansions give") {
   CHECK(runs("A=(x \"y z\" w); B=(${N:-\"${A[@]}\"}); run ${#B[@]} \"${B[1]}\"") == "3 y z\n");  // a list in a default's quotes keeps its words
   CHECK(runs("run a &> log; run b 2>&1 | tee -a log; run c > out 2>err; run d &") == "a\nb\nc\nd\n");
   CHECK(runs("run a; exit 0\nrun b") == "a\n");
+  CHECK(runs("f() { run a; exit 0; run b; }\nf\nrun c") == "a\n");
+  CHECK(runs("eval 'run a; exit 0'; run b") == "a\n");
   CHECK(runs("if [ -z \"$A\" ]; then echo usage; exit 1; fi; run b") == "b\n");  // a value that is missing is asked for where it is used
   CHECK(runs("case x in\n esac\nrun a\nfi\ndone\n}\n)\nrun b") == "a\nb\n");
 }

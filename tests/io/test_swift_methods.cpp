@@ -104,6 +104,8 @@ TEST_CASE("distillation") {
   // sft_alpha: the student computes its own cross entropy, whose log-probabilities stay, in fp32; of batches that it answers itself it computes none.
   const auto beside = said(run + teacher + "--lmbda 0 --sft_alpha 0.1");
   CHECK(beside.objective.sft_weight == 100'000);
+  CHECK(said(run + teacher + "--lmbda 0 --sft_alpha 1").objective.sft_weight == 1'000'000);
+  CHECK(said(run + teacher + "--lmbda 0 --sft_alpha 0") == offline);
   CHECK(loss(beside) - loss(offline) == std::int64_t{4} * 2 * 1024 * 152064);
   CHECK(said(run + teacher + "--max_completion_length 256 --lmbda 1 --sft_alpha 0.1") == alone);
   CHECK(holds(objection_to([&] { auto j = beside; j.objective.code = method_code::trl; return j; }()).in_words().what(), "objective.sft_weight is modelled of DPO as ms-swift"));
