@@ -43,7 +43,6 @@ struct seen_of {
 
 void check(const shape& m, seen_of& seen) {
   if (m.altup.streams > 0) return;    // Gemma 3n routes twice with one router, so that its gradients are made twice and added
-  if (m.experts.router_bias && m.rotary == rotary_kind::fp32_pairs) return;  // Ernie's correction bias never trains, and is listed as if it did: 64 numbers a layer
   job j;
   j.model = m;
   j.framework = frameworks::hf_trainer;

@@ -85,7 +85,7 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   // Autocast takes the copies' product back to the format that it computes in, and so what follows.
   const bool narrowed = wide_style && s.autocast && s.habits->experts.at_once();
   const auto logits = wide_style && !narrowed ? wide_logits(p, s, trained, n)
-                                              : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias && !e.plain_router);
+                                              : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias && e.bias);
   const auto numbers = p.make(chosen, 8);
   if (style == expert_style::fused) {  // top-k of the logits, softmax over those, scattered back
     const auto top = p.make(chosen, s.width), weights = p.make(chosen, s.width);

@@ -23,8 +23,8 @@ constexpr void add_experts(inventory& list, const shape& m, const weight_place& 
   const auto& e = m.experts;
   const std::int64_t all = checked::mul(e.count, p.copies);
   const bool gated = m.mlp == mlp_kind::gated;
-  add_matrix(list, p, module::router, e.count, m.hidden, split_axis::none, e.router_bias && !e.plain_router);
-  if (e.plain_router && e.router_bias) list.add({.role = p.role(module::router), .rows = e.count, .layers = p.at, .per_layer = p.copies, .frozen = true});
+  add_matrix(list, p, module::router, e.count, m.hidden, split_axis::none, e.router_bias && e.bias);
+  if (e.router_bias && !e.bias) list.add({.role = p.role(module::router), .rows = e.count, .layers = p.at, .per_layer = p.copies, .frozen = true});
   const auto expert = [&](module own, std::int64_t rows, std::int64_t columns, split_axis split) {
     weight w{.role = p.role(own), .rows = rows, .columns = columns, .layers = p.at, .per_layer = all, .split = split, .linear = true, .expert = true};
     list.add(w);

@@ -53,12 +53,12 @@ struct expert_shape {
   std::int64_t first_dense_layers{};  ///< leading layers with a dense MLP of width `ffn` of the shape
   std::int64_t every{1};              ///< layer i is sparse iff i >= first_dense_layers and (i + 1) % every == 0
   std::uint64_t dense_mask[2]{};      ///< layers 0 … 127 that are dense all the same (Qwen's mlp_only_layers): bit i
-  bool router_bias{};                 ///< a bias on the router's linear layer, or DeepSeek's correction bias as a parameter
+  bool router_bias{};                 ///< a bias on the router's linear layer beside biases of experts, else DeepSeek's correction bias as a parameter that never trains
   bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
   bool bias{};                        ///< gpt-oss: biases inside the experts
   bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
   bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
-  bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias, if any, that is held frozen (Afmoe, Mistral 4, Granite, HunYuan)
+  bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first (Afmoe, Mistral 4, Granite, HunYuan)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
   bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2), or with one expert a token beside them
   std::int64_t latent{};              ///< features that experts read and write, between two matrices that all of them share (Nemotron 3); 0: hidden
