@@ -55,12 +55,12 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
 }
 
 /// Whether written-out attention computes its softmax in fp32. T5 and its kin did up to transformers 5.15 (modeling_t5.py; pull request 47014 of
-/// 2026-07-30 gave them the functions that other families have).
+/// 2026-07-30 gave them the functions that other families have); Llama 4's never is (models/llama4/modeling_llama4.py eager_attention_forward).
 constexpr bool fp32_softmax(const scene& s) {
   const auto& m = *s.model;
   if (s.autocast) return true;
   if (m.softmax == softmax_kind::by_position && m.position == position_kind::relative && s.habits->date >= 202608) return false;
-  return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned : m.softmax != softmax_kind::compute;
+  return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned && !m.chunked : m.softmax != softmax_kind::compute;
 }
 
 /// The kernel's result lies as q does, and q lies heads before positions where the part of each head that turns was concatenated with the rest
@@ -155,7 +155,7 @@ constexpr void turn_heads(program& p, const scene& s, const module_set& trained,
   if (at_once) {
     h.q = norm_and_turn(p, s, h.q, trained.has(module::norm));
     h.k = norm_and_turn(p, s, h.k, trained.has(module::norm));
-  } else if (m.qk_norm || m.qk_norm_full) {
+  } else if ((m.qk_norm && !m.chunked) || m.qk_norm_full) {
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : s.divided(m.query_width()), trained.has(module::norm), m.qk_norm);  // in full: never a bias (StableLmLayerNormPerHead)
     if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : s.divided(m.kv_width()), trained.has(module::norm), m.qk_norm);
   }
@@ -167,6 +167,7 @@ constexpr void turn_heads(program& p, const scene& s, const module_set& trained,
     h.q = rotate(p, s, h.q, tables);
     if (!shares) h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);
   }
+  if (norms_turned(s, m)) h.q = unit_norm(p, s, h.q, m.head_width()), h.k = unit_norm(p, s, h.k, m.head_width());  // Llama4TextL2Norm
   if (m.scaled_queries) {  // get_llama_4_attn_scale
     const auto numbers = p.make(s.sequence, s.width);
     p.step(0, numbers.bit());
@@ -193,8 +194,9 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
   const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
   const bool written_out = !on_host && writes_scores(s);
   if ((written_out || repeats_heads(s)) && p.elements(h.k) < p.elements(h.q)) {
-    h.k = expand(p, s, h.k);
-    h.v = expand(p, s, h.v);
+    const bool view = views_repeats(s, written_out);
+    h.k = expand(p, s, h.k, view && !s.autocast);  // autocast's cast of what is repeated copies it
+    h.v = expand(p, s, h.v, view);
     h.repeated = true;
   }
   const bool lays = lays_out(s) && !written_out && !on_host, turned = heads_first(s);

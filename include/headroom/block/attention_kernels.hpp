@@ -12,11 +12,12 @@ namespace headroom::ops {
 /// Bytes of an element of a copy: another layer's keys and values have no size here, as they are counted there (see shared_keys).
 constexpr std::int64_t copied_width(const program& p, const scene& s, tensor x) { return p.width(x) > 0 ? p.width(x) : s.width; }
 
-/// k or v repeated from the key heads to the query heads: a copy.
-constexpr tensor expand(program& p, const scene& s, tensor x) {
+/// k or v repeated from the key heads to the query heads: a copy, or a view of one head (`view`), whose gradient is as large as the copy's.
+constexpr tensor expand(program& p, const scene& s, tensor x, bool view = false) {
   if (s.model->kv() == s.model->heads) return x;
-  const auto y = p.make(checked::mul(p.elements(x), s.model->heads) / s.model->kv(), copied_width(p, s, x));
-  p.step(x.bit(), y.bit());
+  const auto n = checked::mul(p.elements(x), s.model->heads) / s.model->kv();
+  const auto y = view ? p.view(x, n) : p.make(n, copied_width(p, s, x));
+  p.step(x.bit(), y.bit(), {.backward_temporary = view && p.width(x) == 0 ? p.rounded(n, s.width) : bytes{0}});
   return y;
 }
 

@@ -37,6 +37,9 @@ constexpr bool masks_always(const shape& m) { return m.sliding_window > 0 && (m.
 constexpr bool masks_itself(const scene& s, const shape& m) {
   return s.habits->attention.masks == sdpa_masks::added && s.kernel == attention::sdpa && !m.bidirectional && masks_always(m);
 }
+/// Whether queries and keys are normalised, without weights, once they are turned: in Llama 4's layers that have positions, as transformers runs them
+/// (models/llama4/modeling_llama4.py Llama4TextAttention).
+constexpr bool norms_turned(const scene& s, const shape& m) { return m.chunked && m.qk_norm && s.habits->attention.masks != sdpa_masks::none; }
 /// Whether each call of torch's attention makes a mask of its own and keeps it for backward. It does where the model's mask is boolean, or the layer makes its own;
 /// where autocast casts the mask to the compute format; and where rows of a block mask are no multiple of eight numbers long, since the kernel pads them in a
 /// copy (native/transformers/attention.cpp, pad_bias).

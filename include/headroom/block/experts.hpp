@@ -165,9 +165,9 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   const auto& e = m.experts;
   const auto rows = checked::mul(s.tokens, e.count);
   const auto logits = linear(p, s, trained, module::router, n, m.hidden, e.count, e.router_bias);
-  const auto wide = p.make(rows, 4);
-  p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
-  const auto scores = cast(p, wide, s.width);
+  const auto wide = p.make(rows, 4), numbers = p.make(checked::mul(s.tokens, e.active), 8);
+  p.step(logits.bit(), wide | numbers, {.saves = wide | numbers});
+  const auto scores = pointwise(p, wide, s.width);  // transposed, which reshape copies
   const auto all = p.make(checked::mul(rows, m.hidden), s.width);
   p.step(n.bit(), all.bit());
   const auto product = [&](tensor from, std::int64_t in, std::int64_t out, module role) {

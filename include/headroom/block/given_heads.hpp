@@ -34,7 +34,8 @@ constexpr bool writes_scores(const scene& s) {
   return s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
 }
 
-/// Whether grouped keys and values are repeated for a kernel. Falcon's class has one head of them, which it never repeats, or repeats whatever kernel runs
+/// Whether grouped keys and values are repeated for a kernel; heads of more than 256 features always are for torch's own (since transformers 5.13,
+/// 9d011e8375 of 2026-07-02: before, torch fell back to written-out scores there). Falcon's class has one head of them, which it never repeats, or repeats whatever kernel runs
 /// (models/falcon/modeling_falcon.py _split_heads, broadcast_to); StarCoder's expands its one without a copy (models/gpt_bigcode/modeling_gpt_bigcode.py).
 /// `masked`: the kernel reads a mask.
 constexpr bool repeats_heads(const scene& s, bool masked) {
@@ -43,8 +44,16 @@ constexpr bool repeats_heads(const scene& s, bool masked) {
   const auto& m = *s.model;
   if (masked) return true;
   if (m.kv() == 1 && m.softmax != softmax_kind::by_position) return false;
-  return m.softmax == softmax_kind::compute || (s.kernel != attention::flash && (how == kv_expansion::unless_flash || s.ungrouped));
+  return m.softmax == softmax_kind::compute || (s.kernel != attention::flash && (how == kv_expansion::unless_flash || s.ungrouped || m.head_width() > 256));
 }
 constexpr bool repeats_heads(const scene& s) { return repeats_heads(s, reads_mask(s)); }
+
+/// Whether the repeats of one head of keys and values are a view of it (repeat_kv of transformers' models: expand, whose reshape copies nothing of one head).
+/// matmul copies them where there are several samples; transformers before 4.48 and lays_out() make them contiguous.
+constexpr bool views_repeats(const scene& s, bool written_out) {
+  const auto how = s.habits->attention.expands_kv;
+  if (s.model->kv() != 1 || how == kv_expansion::never || how == kv_expansion::always) return false;
+  return written_out ? s.samples == 1 : s.habits->date >= 202501 && !lays_out(s);
+}
 
 }  // namespace headroom::ops

@@ -28,13 +28,15 @@ constexpr bytes cosines(const scene& s, std::int64_t positions) {
   return (rest ? cosines(s, mixer_kind::attention, positions) : bytes{0}) + (whole ? cosines(s, mixer_kind::global_attention, positions) : bytes{0});
 }
 
-/// Cosines and sines that a layer makes itself, once for q and k (transformers models/glm, models/ernie4_5: apply_rotary_pos_emb, repeat_interleave).
+/// Cosines and sines that a layer makes itself, once for q and k (transformers models/glm, models/ernie4_5: apply_rotary_pos_emb, repeat_interleave;
+/// models/{qwen2_vl,qwen2_5_vl}/modeling_*.py apply_multimodal_rotary_pos_emb: put together of three, for the positions of every sample).
 constexpr tensor_set rotary_tables(program& p, const scene& s) {
   const auto& m = *s.model;
-  if (m.rotary == rotary_kind::halves || m.rotary == rotary_kind::fp32_halves || m.rotary == rotary_kind::split_halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
+  const bool sections = m.vision.kind == vision_kind::qwen2_vl || m.vision.kind == vision_kind::qwen2_5_vl;
+  if ((!sections && m.rotary == rotary_kind::halves) || m.rotary == rotary_kind::fp32_halves || m.rotary == rotary_kind::split_halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
   if (s.fused.has(fused_kernel::rotary)) return 0;
   // GLM-4V numbers the positions of each sample on its own.
-  const auto elements = checked::mul(is_glm(m.vision.kind) ? s.tokens : s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::fp32_pairs ? std::int64_t{4} : s.width;
+  const auto elements = checked::mul(sections || is_glm(m.vision.kind) ? s.tokens : s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::fp32_pairs ? std::int64_t{4} : s.width;
   const auto cosine = p.make(elements, width), sine = p.make(elements, width);
   p.step(0, cosine | sine);
   return cosine | sine;

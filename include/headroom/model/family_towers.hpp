@@ -117,6 +117,7 @@ constexpr shape llama4(name label, n experts, n every) {
   s.experts.every = every;
   s.sliding_window = 8192;  // layers without positions see past their chunk
   s.chunked = true;
+  s.qk_norm = every == 1;  // Scout's use_qk_norm
   s.full_layers = 12;
   s = with_vision(s, vision_kind::llama4, projector_kind::pixel_mlp, 34, 1408, 16, 5632, 14, 336);
   s.vision.merge = 2;

@@ -63,7 +63,7 @@ constexpr void add_attention(inventory& list, const shape& m, const weight_place
 /// never a bias (Olmo2Attention; the per-head weights of CohereAttention and StableLmLayerNormPerHead count the same).
 constexpr void add_query_key_norms(inventory& list, const shape& m, const weight_place& p) {
   if (m.sub_norms) list.add({.role = p.role(module::norm), .rows = m.query_width(), .layers = p.at, .per_layer = checked::mul(p.copies, norm_vectors(m))});
-  if (m.qk_norm && m.norm_weight) {
+  if (m.qk_norm && m.norm_weight && !m.chunked) {
     const std::int64_t vectors = m.norm_bias ? 4 : 2;
     list.add({.role = p.role(module::norm), .rows = m.head_width(), .layers = p.at, .per_layer = checked::mul(p.copies, vectors)});
   }

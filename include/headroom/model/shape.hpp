@@ -113,7 +113,7 @@ struct shape {
   bool tied{};                     ///< input embedding and head are one matrix
   bool head_bias{};
   bool normalised_head{};
-  bool qk_norm{};             ///< a norm over each head's q and k (Qwen3)
+  bool qk_norm{};             ///< a norm over each head's q and k (Qwen3); of a `chunked` model without weights, of what was turned (Llama 4)
   bool qk_norm_full{};        ///< … over the whole projection (OLMo2)
   bool post_norms{};          ///< Gemma2: norms before and after both sub-blocks
   bool parallel_block{};      ///< attention and MLP read the same input (GPT-J, NeoX, Falcon, Phi)
@@ -257,6 +257,7 @@ constexpr shape globally(const shape& m) {
   if (m.global.kv_heads > 0) g.kv_heads = m.global.kv_heads;
   if (m.global.no_positions) g.position = position_kind::none;
   if (m.fixed_sinks) g.attention_sinks = false;
+  if (m.chunked) g.qk_norm = false;  // Llama 4's layers without positions
   g.sliding_window = 0;
   return g;
 }

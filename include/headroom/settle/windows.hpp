@@ -26,7 +26,7 @@ constexpr layer_pattern alternating(const shape& m) {
   return r;
 }
 
-/// Where torch's own attention reads a mask in the layers behind a window alone, layers differ; so they do where those make another one. The counts of
+/// Where torch's own attention reads a mask in the layers behind a window alone, layers differ; so they do where those make another one, and where those alone normalise queries and keys. The counts of
 /// layers stay in the shape: they tell this pattern, whose layers are alike but for the mask, from one that the model has. Before masks were boolean, one
 /// that reaches behind a window was read by all layers (models/qwen2/modeling_qwen2.py _update_causal_mask).
 constexpr void settle_windows(settled_job& r) {
@@ -35,7 +35,7 @@ constexpr void settle_windows(settled_job& r) {
   if (s.kernel == attention::sdpa && s.habits->attention.masks == sdpa_masks::added) s.masked = ops::masks_window(s, m) || ops::masks_always(m);
   if (m.full_layers >= m.layers && m.layers > 0 && m.global_every == 0) m.sliding_window = 0;
   if (m.pattern.given() || m.latent() || (m.full_layers == 0 && m.global_every == 0)) return;
-  if (!ops::masks_itself(s, m) && (ops::masks_all(s, m) || !ops::masks_window(s, m))) return;
+  if (!ops::norms_turned(s, m) && !ops::masks_itself(s, m) && (ops::masks_all(s, m) || !ops::masks_window(s, m))) return;
   m.pattern = alternating(m);
 }
 

@@ -165,8 +165,9 @@ inline void read_chunks(const config& c, shape& m) {
   }
   if (const json* list = c.find({"layer_types"}); list != nullptr && list->is_array()) m.full_layers = std::count(list->begin(), list->end(), json("full_attention"));
   if (m.full_layers > m.layers) complain(c.at("no_rope_layers") + " names more layers than there are, " + std::to_string(m.layers) + "; found " + std::to_string(m.full_layers) + " without positions");
-  m.sliding_window = c.nullable({"attention_chunk_size"}, 8192, 0);
-  m.chunked = m.sliding_window > 0;
+  m.sliding_window = c.size({"attention_chunk_size"}, 8192);  // null ends in masking_utils.py create_chunked_causal_mask
+  m.chunked = true;
+  m.qk_norm = c.flag("use_qk_norm", true) && m.full_layers < m.layers;
 }
 
 inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: experts and one shared expert of intermediate_size

@@ -57,7 +57,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"olmoe", "moe_intermediate_size"},
     {"granite_swa granitemoe_swa", "layer_rope_theta"},
     {"llama4_text smollm3", "no_rope_layer_interval no_rope_layers"},
-    {"llama4_text llama4", "attn_scale attn_temperature_tuning floor_scale use_qk_norm multi_modal_projector_bias pixel_shuffle_ratio projector_dropout vision_feature_select_strategy"},
+    {"llama4_text llama4", "attn_scale attn_temperature_tuning floor_scale multi_modal_projector_bias pixel_shuffle_ratio projector_dropout vision_feature_select_strategy"},
     {"llava llava_next mistral3 paligemma internvl_chat",
      "use_bidirectional_attention projector_hidden_act image_seq_length vision_feature_select_strategy image_grid_pinpoints vocab_size projection_dim max_position_embeddings hidden_size num_image_tokens"},
     {"clip siglip", "logit_scale_init_value projection_dim tie_word_embeddings"},

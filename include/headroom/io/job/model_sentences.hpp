@@ -42,7 +42,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.tied", "embedding and head are one matrix"},
     {"model.head_bias", "the head has a bias"},
     {"model.normalised_head", "the head's rows are normalised at every step (Baichuan 2)"},
-    {"model.qk_norm", "a norm over each head's queries and keys (Qwen3)"},
+    {"model.qk_norm", "a norm over each head's queries and keys (Qwen3); of a chunked model without weights, behind the rotation (Llama 4)"},
     {"model.qk_norm_full", "… over the whole projection (OLMo 2)"},
     {"model.post_norms", "norms before and after both halves of a layer (Gemma 2)"},
     {"model.parallel_block", "attention and MLP read the same input (GPT-J, NeoX, Falcon, Phi)"},
