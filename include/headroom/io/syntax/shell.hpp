@@ -148,6 +148,8 @@ class shell_parser {
     if (s_.in_array) {
       s_.end_word();
       s_.in_array = false;
+      const auto name = s_.array_name.substr(0, shell_assigned(s_.array_name));
+      if (s_.words.empty()) c_.state->lay(name, {shell_cursor::open("$" + name, c_.line)});
       line_.arrays.push_back({s_.array_name, std::move(s_.array)});
       s_.array.clear();
     } else if (pattern_) {
@@ -216,6 +218,8 @@ class shell_parser {
   void end_command(shell_joint then) {
     finish_word();
     redirects_ = false;
+    c_.state->lift();
+    s_.leading = false;
     line_.words = std::exchange(s_.words, {});
     line_.apart = std::exchange(piped_, then == shell_joint::pipe) || line_.apart;
     if (!awaited_.empty() && !line_.words.empty() && line_.words[0].text == "cat" && then == shell_joint::pipe) {  // cat <<END | tee FILE: the lines are still to come

@@ -114,16 +114,7 @@ class shell_commands {
   }
   void assign(const shell_word& word) {
     const auto n = shell_assigned(word.text);
-    const auto name = word.text.substr(0, n);
-    const bool more = word.text[n] == '+';
-    auto value = word.text.substr(n + (more ? 2 : 1));
-    const auto it = c_->state->variables.find(name);
-    shell_variable v = it != c_->state->variables.end() && it->second.array ? it->second : shell_variable{};  // of a list it is the first
-    if (more && it != c_->state->variables.end() && !it->second.items.empty()) value = it->second.items[0].text + value;
-    c_->spend(value.size() + name.size() + v.cost());
-    if (v.items.empty()) v.items.emplace_back();
-    v.items[0] = {value, word.line};
-    c_->state->set(name, std::move(v), flow_->nested());
+    c_->state->set(word.text.substr(0, n), c_->state->after(word, n), flow_->nested());
   }
   void leave_open(const shell_word& name) {
     if (!name.text.empty() && std::all_of(name.text.begin(), name.text.end(), shell_name_char)) c_->state->set(name.text, {shell_cursor::open("$" + name.text, name.line)}, flow_->nested());

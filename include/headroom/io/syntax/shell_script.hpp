@@ -91,6 +91,7 @@ struct shell_state {
     std::optional<shell_variable> before;
   };
   std::vector<change> changes{};  ///< since the first branch that is open
+  std::vector<change> laid{};     ///< by the NAME=value before the word that is being read
   std::vector<change> locals{};   ///< names that the functions which are being called have for themselves, and their values outside
   int calls{};                    ///< of functions, one within another
   bool sourced{};                 ///< another script's variables are not known
@@ -111,6 +112,26 @@ struct shell_state {
     else
       it->second = std::move(value);
   }
+  /// What a variable is after NAME=value or NAME+=value: of a list the first becomes another.
+  [[nodiscard]] shell_variable after(const shell_word& said, std::size_t name_length) {
+    const bool more = said.text[name_length] == '+';
+    const auto it = variables.find(std::string_view{said.text}.substr(0, name_length));
+    spend(said.text.size() + (it == variables.end() ? 0 : it->second.cost()), said.line);
+    shell_variable v = it != variables.end() && it->second.array ? it->second : shell_variable{};
+    auto value = said.text.substr(name_length + (more ? 2 : 1));
+    if (more && it != variables.end() && !it->second.items.empty()) value = it->second.items[0].text + value;
+    if (v.items.empty()) v.items.emplace_back();
+    v.items[0] = {std::move(value), said.line};
+    return v;
+  }
+  /// A value that holds for the values behind it on the line, until lift().
+  void lay(const std::string& name, shell_variable value) {
+    const auto it = variables.find(name);
+    spend(it == variables.end() ? 1 : it->second.cost());
+    laid.push_back({name, it == variables.end() ? std::nullopt : std::optional{it->second}});
+    variables[name] = std::move(value);
+  }
+  void lift() { restore(laid, 0); }
   void undo(std::size_t down_to) { restore(changes, down_to); }
   /// A name is the function's own until its call ends.
   void keep(const std::string& name) {

@@ -3,39 +3,11 @@
 #pragma once
 
 #include <headroom/io/syntax/shell_cursor.hpp>
+#include <headroom/io/syntax/shell_signs.hpp>
 
 #include <algorithm>
 
 namespace headroom::io::detail {
-
-/// Length of a NAME in NAME=value or NAME+=value; 0 for any other word.
-inline std::size_t shell_assigned(std::string_view word) {
-  std::size_t n = 0;
-  while (n < word.size() && shell_name_char(word[n])) ++n;
-  if (n == 0 || (word[0] >= '0' && word[0] <= '9')) return 0;
-  return n < word.size() && (word[n] == '=' || word.substr(n, 2) == "+=") ? n : 0;
-}
-
-/// Commands whose words are assignments, as a line's own are.
-inline bool shell_declares(std::string_view command) { return command == "export" || command == "declare" || command == "local" || command == "readonly" || command == "typeset"; }
-
-/// Length of a place that people are to fill in, <PATH TO FILE>; 0: what stands there redirects.
-inline std::size_t shell_placeholder(std::string_view text) {
-  if (text.size() < 3 || !shell_name_char(text[1]) || (text[1] >= '0' && text[1] <= '9')) return 0;
-  const auto end = text.find_first_of("<>|&;\n\"'$`(){}", 1);
-  if (end == std::string_view::npos || text[end] != '>') return 0;
-  const auto last = text[end - 1], before = text[end - 2];
-  if (shell_blank(last) || (last >= '0' && last <= '9' && shell_blank(before))) return 0;  // <FILE > OTHER, <FILE 2> OTHER
-  return end + 1 >= text.size() || shell_blank(text[end + 1]) ? end + 1 : 0;
-}
-
-/// Length of {a,b} or {1..8}, of which the shell makes several words, and which stays open; 0: no such thing.
-inline std::size_t shell_braces(std::string_view text) {
-  const auto end = text.find_first_of(" \t\n;'\"`}", 1);
-  if (end == std::string_view::npos || text[end] != '}') return 0;
-  const auto inside = text.substr(1, end - 1);
-  return inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos ? end + 1 : 0;
-}
 
 /// The words of the command, or of the array NAME=(…), that is being read.
 struct shell_words {
@@ -46,6 +18,7 @@ struct shell_words {
   std::vector<shell_word> array{};
   std::string word{};               ///< that has not ended yet
   bool has_word{};                  ///< also where it is empty: ''
+  bool leading{};                   ///< all words so far are NAME=value
   bool quoted{}, bare{}, sealed{};  ///< of a shell_word
   int start{1};                     ///< its line
 
@@ -139,7 +112,7 @@ struct shell_words {
         }
         cursor.at += 2;
       } else if (c == '$' || c == '`') {
-        const auto value = cursor.expansion(0, true);
+        const auto value = expansion(true);
         if (value.array) {
           emptied = emptied || value.items.empty();
           for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -163,8 +136,13 @@ struct shell_words {
       }
     }
   }
+  /// What stands for a `$`. NAME=value before it on the line holds there where it is a value of a name, too: A=1 B=$A.
+  shell_variable expansion(bool within_quotes) {
+    if (!assigns()) cursor.state->lift();
+    return cursor.expansion(0, within_quotes);
+  }
   /// A value is not divided into words.
-  [[nodiscard]] bool assigns() const { return !in_array && (words.empty() || shell_declares(words[0].text)) && shell_assigned(word) > 0; }
+  [[nodiscard]] bool assigns() const { return !in_array && (words.empty() || shell_declares(words[0].text) || leading) && shell_assigned(word) > 0; }
   /// Nor between case and in, nor in [[ … ]], where an empty one is a word too: if ! [[ -n $NAME ]].
   [[nodiscard]] bool tests() const {
     if (words.size() == 1 && words[0].text == "case") return !in_array;
@@ -208,7 +186,7 @@ struct shell_words {
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
     if (cursor.peek() == '$' && cursor.peek(1) == '\'') return escaped();
-    const auto value = cursor.expansion(0);
+    const auto value = expansion(false);
     if (tests()) add_none();
     if (value.whole && !assigns() && !tests()) return whole(value);
     if (assigns() || tests()) {
@@ -249,6 +227,13 @@ struct shell_words {
     auto& to = in_array ? array : words;
     if (to.size() > most_text_values) cursor.stop("a command has more than " + std::to_string(most_text_values) + " words");
     if (word != "\\") to.push_back({word, start, quoted, bare, sealed});
+    if (!in_array && !words.empty()) {
+      leading = (leading || words.size() == 1) && shell_assigned(words.back().text) > 0;
+      if (const auto n = shell_assigned(words.back().text); leading)
+        cursor.state->lay(words.back().text.substr(0, n), cursor.state->after(words.back(), n));
+      else
+        cursor.state->lift();
+    }
     drop_word();
   }
 
@@ -272,9 +257,16 @@ struct shell_words {
       r.file = !r.document;
     if (!r.document) return r;
     const auto start_of_end = c.at;
-    while (c.at < c.text.size() && !shell_blank(c.peek()) && std::string_view{";|>&)"}.find(c.peek()) == std::string_view::npos) ++c.at;
-    for (const char one : c.text.substr(start_of_end, c.at - start_of_end))
-      if (one != '\'' && one != '"' && one != '\\') r.end += one;
+    for (char quote = '\0'; c.at < c.text.size() && c.peek() != '\n'; ++c.at) {
+      const char one = c.peek();
+      if (quote == '\0' && (shell_blank(one) || std::string_view{";|>&)"}.find(one) != std::string_view::npos)) break;
+      if (quote == '\0' ? one == '\'' || one == '"' : one == quote)
+        quote = quote == '\0' ? one : '\0';
+      else if (quote == '\0' && one == '\\' && c.peek(1) != '\0' && c.peek(1) != '\n')
+        r.end += c.text[++c.at];
+      else
+        r.end += one;
+    }
     r.verbatim = r.end.size() < c.at - start_of_end;
     return r;
   }
