@@ -147,6 +147,7 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
     detail::tally t;
     known->count(c, t);
     detail::check_asked(json, path, asked, detail::strict_class(name));
+    detail::check_kinds(json, path);
     return t.counted();
   } catch (const job_error&) {
     if (walked) return *walked;

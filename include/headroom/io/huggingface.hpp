@@ -207,6 +207,7 @@ inline shape model_from_config(const nlohmann::json& json, const std::string& pa
   if (!m.sparse()) m.experts = {};
   if (m.experts.every > m.layers && m.sparse() && m.experts.every > 1) m.experts.every = m.layers + 1;
   detail::check_read(c, m);
+  detail::check_kinds(json, path);
   const auto origin = whole.text({"_name_or_path"}, "");
   m.label = name_from(std::string_view{origin}.substr(origin.find_last_of('/') + 1));
   return m;

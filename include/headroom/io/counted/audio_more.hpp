@@ -73,7 +73,7 @@ template <bool Head>
 void count_cohere_asr_model(const config& c, tally& t) {
   const auto hidden = count_cohere_asr(c, t);
   json encoder = {{"hidden_size", 1280}, {"num_hidden_layers", 48}, {"intermediate_size", 5120}, {"num_mel_bins", 128}};
-  if (const json* given = c.find({"encoder_config"}); given != nullptr && given->is_object()) encoder.update(*given);
+  encoder.update(c.child("encoder_config").object());
   const config inner{encoder, c.at("encoder_config"), c.asked()};
   if (const auto type = inner.text({"model_type"}, "parakeet_encoder"); type != "parakeet_encoder") complain(inner.at("model_type") + " must be \"parakeet_encoder\", found " + quoted_word(type));
   t.linear(component::other, count_parakeet(inner, t), hidden, true);

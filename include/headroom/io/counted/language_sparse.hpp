@@ -49,6 +49,7 @@ inline language_model count_cohere2_moe(const config& c, tally& t) {
 /// The width of a gate over attention's output: one number for each head, or one for each of its channels.
 inline std::int64_t read_attention_gate(const config& c, std::int64_t head_dim) {
   const json* gating = c.find({"gating"});
+  if (gating != nullptr && !gating->is_boolean() && *gating != "per-head" && *gating != "per-channel") complain(c.at("gating") + " must be true, false, \"per-head\" or \"per-channel\", found " + shown(*gating));
   return gating == nullptr || *gating == true || *gating == "per-head" ? 1 : head_dim;
 }
 

@@ -38,7 +38,10 @@ inline void count_mllama_vision(const config& c, tally& t) {
   const auto patch = c.count({"patch_size"}, 14), side = c.count({"image_size"}, 448) / patch;
   const auto places = checked::add(checked::mul(side, side), 1);
   const json* ratios = c.find({"supported_aspect_ratios"});
-  const auto kinds = ratios == nullptr || !ratios->is_array() ? 9 : static_cast<std::int64_t>(ratios->size()) + 1;
+  const auto pair = [](const json& v) { return v.is_array() && v.size() == 2 && v[0].is_number_unsigned() && v[1].is_number_unsigned(); };
+  if (ratios != nullptr && !ratios->is_null() && !(ratios->is_array() && !ratios->empty() && std::all_of(ratios->begin(), ratios->end(), pair)))
+    complain(c.at("supported_aspect_ratios") + " must be a list of pairs of whole numbers, found " + shown(*ratios));
+  const auto kinds = ratios == nullptr || ratios->is_null() ? 9 : static_cast<std::int64_t>(ratios->size()) + 1;
   const auto tiles = checked::mul(c.count({"max_num_tiles"}, 4), h);
   c.ignore({"vision_output_dim", "intermediate_layers_indices", "max_position_embeddings"});
   t.within(component::vision, [&] {

@@ -50,7 +50,8 @@ inline language count_granite_vision(const config& c, tally& t) {
   const auto queries = slash == std::string::npos ? 0 : whole(rate.substr(0, slash)), window = slash == std::string::npos ? 0 : whole(rate.substr(slash + 1));
   if (queries < 1 || window < 1) complain(c.at("downsample_rate") + " must be two whole numbers, as \"4/8\", found " + quoted_word(rate));
   const json* layers = c.find({"deepstack_layer_map"});
-  if (layers == nullptr || !layers->is_array()) complain(c.at("deepstack_layer_map") + " must be a list of pairs, found " + shown(layers));
+  const auto pair = [](const json& v) { return v.is_array() && v.size() == 2 && v[0].is_number_integer() && v[1].is_number_integer(); };
+  if (layers == nullptr || !layers->is_array() || !std::all_of(layers->begin(), layers->end(), pair)) complain(c.at("deepstack_layer_map") + " must be a list of pairs, found " + shown(layers));
   const json usual{{"num_hidden_layers", 1}, {"cross_attention_frequency", 1}, {"hidden_size", width}, {"encoder_hidden_size", width}};
   const auto asks = child_or(c, "qformer_config", usual);
   if (const auto named = asks.text({"model_type"}, "blip_2_qformer"); named != "blip_2_qformer") complain(asks.at("model_type") + " must be blip_2_qformer, found " + quoted_word(named));

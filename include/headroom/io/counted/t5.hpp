@@ -26,6 +26,9 @@ inline t5_sizes read_t5_sizes(const config& c, const t5_family& f) {
   require_equal(c, "num_hidden_layers", "num_layers", layers);  // another name of it, which the decoder's default does not follow
   c.ignore({"is_decoder"});
   const auto kind = c.text({"feed_forward_proj"}, f.mlp);
+  const auto function = std::string_view{kind}.substr(kind.starts_with("gated-") ? 6 : 0);
+  if (!has_word("relu gelu gelu_new silu swish gelu_fast gelu_pytorch_tanh gelu_python quick_gelu relu2 relu6 leaky_relu mish tanh sigmoid linear", function))  // activations.py ACT2FN
+    complain(c.at("feed_forward_proj") + " must be the name of an activation, as relu, or one after \"gated-\", found " + quoted_word(kind));
   const bool gated = c.flag("is_gated_act", kind.starts_with("gated-"));  // as saved, it counts
   c.ignore({"dense_act_fn", "n_positions", "relative_attention_max_distance", "output_past", "scale_decoder_outputs"});
   return {c.size({"vocab_size"}, f.vocab), c.size({"d_model", "hidden_size"}, 512), checked::mul(heads, c.size({"d_kv"}, 64)), c.size({"d_ff"}, f.ffn), heads,

@@ -136,7 +136,8 @@ inline std::int64_t count_florence_vision(const config& c, tally& t) {
   const auto depths = depths_of(c, "depths", {1, 1, 9, 1}), widths = list_of(c, "embed_dim", {128, 256, 512, 1024}), patches = list_of(c, "patch_size", {7, 3, 3, 3});
   check_stages(c, widths.size(), {depths.size(), patches.size()});
   const json* before = c.find({"patch_prenorm"});
-  if (before != nullptr && (!before->is_array() || before->size() < widths.size())) complain(c.at("patch_prenorm") + " must be a list of true and false, one for each stage, found " + shown(*before));
+  const auto flag = [](const json& v) { return v.is_boolean(); };
+  if (before != nullptr && (!before->is_array() || before->size() < widths.size() || !std::all_of(before->begin(), before->end(), flag))) complain(c.at("patch_prenorm") + " must be a list of true and false, one for each stage, found " + shown(*before));
   const bool bias = c.flag("qkv_bias", true);
   auto in = c.size({"in_channels"}, 3);
   for (std::size_t i = 0; i < widths.size(); ++i) {

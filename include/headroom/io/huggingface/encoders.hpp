@@ -96,7 +96,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, std::string_
   else
     complain(c.at("feed_forward_proj") + " must be one of relu, gelu, gelu_new, silu, or one of them after \"gated-\", found " +
              quoted_word(kind));
-  if (says(c, "is_decoder")) complain(c.at("is_decoder") + " must be false for T5, found true");
+  if (says(c, "is_decoder")) complain(c.at("is_decoder") + " must be false for T5, found " + shown(*c.find({"is_decoder"})));
   if (encoder_only) {
     c.ignore({"num_decoder_layers"});
     m.layers = encoder_layers;

@@ -65,7 +65,7 @@ inline shape read_bart_relative(const config& c, const bart_relative& r, task he
   m.position_offset = r.offset;
   m.embedding_norm = r.embedding_norm;
   m.norm_after = m.no_final_norm = !r.norms_in_front;
-  if (says(c, "use_prompt")) complain(c.at("use_prompt") + " must be false: prompts are not known here, found true");
+  if (says(c, "use_prompt")) complain(c.at("use_prompt") + " must be false: prompts are not known here, found " + shown(*c.find({"use_prompt"})));
   c.ignore({"prompt_length", "prompt_mid_dim"});
   if (!m.tied) complain(c.at("tie_word_embeddings") + " must be true for this class: releases of transformers differ in the tables that an untied model has; found false");
   if (head == task::base)

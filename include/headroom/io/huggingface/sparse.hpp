@@ -37,7 +37,7 @@ inline std::int64_t first_of_list(const config& c, const char* key, std::int64_t
 
 /// Qwen2MoeDecoderLayer, Qwen3MoeDecoderLayer: sparse every `decoder_sparse_step` layers, but for mlp_only_layers.
 inline void read_qwen_experts(const config& c, shape& m, std::int64_t experts, std::int64_t active, std::int64_t width) {
-  m.experts.count = c.nullable({"num_experts", "num_local_experts"}, experts, 0, 0, config::most);
+  m.experts.count = c.number({"num_experts", "num_local_experts"}, experts, 0, config::most);
   m.experts.active = c.count({"num_experts_per_tok"}, active);
   m.experts.ffn = c.size({"moe_intermediate_size"}, width);
   m.experts.every = c.count({"decoder_sparse_step"}, 1);
@@ -53,7 +53,7 @@ inline void read_deepseek_experts(const config& c, shape& m, std::int64_t expert
   m.experts.ffn = c.size({"moe_intermediate_size"}, width);
   m.experts.shared = c.nullable({"n_shared_experts"}, shared, 0, 0, config::most);
   m.experts.shared_ffn = checked::mul(m.experts.shared, m.experts.ffn);
-  m.experts.first_dense_layers = c.nullable({"first_k_dense_replace"}, dense, 0, 0, config::most);
+  m.experts.first_dense_layers = c.number({"first_k_dense_replace"}, dense, 0, config::most);
   if (const auto step = c.count({"moe_layer_freq"}, 1); step > 1)  // DeepSeek: layer % moe_layer_freq == 0
     for (std::int64_t i = m.experts.first_dense_layers; i < m.layers; ++i)
       if (i % step != 0) make_dense(c, "moe_layer_freq", m, i);

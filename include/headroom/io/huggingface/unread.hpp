@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/harmless.hpp>
+#include <headroom/io/huggingface/kinds_of_value.hpp>
 #include <headroom/io/huggingface/refusals.hpp>
 #include <headroom/io/syntax/printable.hpp>
 
