@@ -85,10 +85,11 @@ inline void apply_batch(job& j, key_reader& k, const option_merger& merge, std::
     if (micro == 0 && merge.given("batch", "micro")) micro = j.batch.micro;
     if (accumulation == 0 && (merge.given("batch", "accumulation") || micro == 0)) accumulation = j.batch.accumulation;
     const auto known = checked::mul(ranks, micro > 0 ? micro : 1, accumulation > 0 ? accumulation : 1);
-    if (total % known != 0 || (micro > 0 && accumulation > 0 && total != known))
-      fail("headroom: " + k.at("train_batch_size") + " must be micro-batch x accumulation x data-parallel ranks, found " +
-           std::to_string(total) + " with " + std::to_string(micro) + ", " + std::to_string(accumulation) + " and " +
-           std::to_string(ranks));
+    if (total % known != 0 || (micro > 0 && accumulation > 0 && total != known)) {
+      std::string said = micro > 0 ? "a micro-batch of " + std::to_string(micro) : "";
+      if (accumulation > 0) said += (said.empty() ? "accumulation " : ", accumulation ") + std::to_string(accumulation);
+      fail("headroom: " + k.at("train_batch_size") + " must be micro-batch x accumulation x data-parallel ranks, found " + std::to_string(total) + " with " + said + (said.empty() ? "" : " and ") + std::to_string(ranks) + " ranks");
+    }
     if (micro == 0)
       micro = total / known;
     else if (accumulation == 0)

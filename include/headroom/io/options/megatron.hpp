@@ -22,6 +22,15 @@ inline std::string word_of(key_reader& k, const char* key) {
   const auto* v = k.take(key);
   return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
 }
+/// … of those that Megatron's parser takes (TransformerConfig's and ModelParallelConfig's Literal).
+inline std::string one_word_of(key_reader& k, const char* key, std::initializer_list<std::string_view> accepted) {
+  auto said = word_of(k, key);
+  if (said.empty() || std::find(accepted.begin(), accepted.end(), said) != accepted.end()) return said;
+  std::string all;
+  for (const auto name : accepted)
+    if (name != "none") all += (all.empty() ? "" : ", ") + std::string{name};
+  fail("headroom: framework.options." + std::string{key} + " " + in_quotes(said) + " is unknown; accepted: " + all);
+}
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
 /// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
@@ -83,16 +92,15 @@ inline void apply_megatron_experts(job& j, key_reader& k) {
   }
   if (takes(k, "moe-grouped-gemm")) f.experts.gemm = expert_gemm::grouped_gemm;
   const bool deep = takes(k, "moe-enable-deepep");
-  const auto dispatcher = word_of(k, "moe-token-dispatcher-type"), backend = word_of(k, "moe-flex-dispatcher-backend");
-  if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
-    fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
+  const auto dispatcher = one_word_of(k, "moe-token-dispatcher-type", {"allgather", "alltoall", "flex"}), backend = one_word_of(k, "moe-flex-dispatcher-backend", {"deepep", "hybridep", "ncclep"});
   // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
   // are all made with alltoall: models/*/*_provider.py moe_token_dispatcher_type).
   f.experts.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
                          : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
                          : dispatcher.empty() && f.recipes_change         ? f.experts.dispatcher
                                                                           : token_dispatcher::all_gather;
-  if (const auto type = word_of(k, "moe-router-dtype"); type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
+  const auto type = one_word_of(k, "moe-router-dtype", {"fp32", "fp64", "none"});  // none: ms-swift's
+  if (type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
 }
 
 /// What context-parallel ranks exchange, and how stages interleave.
@@ -139,7 +147,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const bool saves_behind = on("async-save"), keeps_worker = on("use-persistent-ckpt-worker");
   if (saves_behind && keeps_worker) f.process.contexts = 2;
   if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
-  const auto impl = word("cross-entropy-fusion-impl");
+  const auto impl = detail::one_word_of(k, "cross-entropy-fusion-impl", {"native", "te"});
   if (on("cross-entropy-loss-fusion")) {
     f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
     // Both fusions divide the vocabulary, too (core/fusions/fused_cross_entropy.py fused_vocab_parallel_cross_entropy).

@@ -203,16 +203,18 @@ class accelerate_config {
     const auto* config = k_.take("dynamo_config");
     const auto* legacy = k_.take("dynamo_backend");
     std::string backend = "no";
-    if (legacy != nullptr && legacy->is_string()) backend = legacy->get<std::string>();
+    std::string key = "dynamo_config.dynamo_backend";
+    if (legacy != nullptr && !legacy->is_null()) backend = string_at(*legacy, key = "dynamo_backend");
     if (config != nullptr && !config->is_null()) {
       key_reader k{*config, "dynamo_config"};
       backend = word(k, "dynamo_backend", "no");
+      key = "dynamo_config.dynamo_backend";
       k.finish();
     }
     if (backend == "INDUCTOR" || backend == "inductor")
       d_->replace("compile", true, at("dynamo_config"));
     else if (backend != "no" && backend != "NO")
-      fail("headroom: dynamo_config.dynamo_backend " + in_quotes(backend) + " is not modelled by this version; accepted: INDUCTOR, NO");
+      fail("headroom: " + key + " " + in_quotes(backend) + " is not modelled by this version; accepted: INDUCTOR, NO");
   }
 
   draft* d_;

@@ -172,6 +172,7 @@ class axolotl_config {
     const bool on = old || (asked != nullptr && truth(*asked, "gradient_checkpointing"));
     std::string to_host = old ? (*asked == "offload" ? "true" : "disk") : "";
     if (moved != nullptr && to_host.empty()) to_host = moved->is_boolean() ? (moved->get<bool>() ? "true" : "") : string_at(*moved, "activation_offloading");
+    if (!to_host.empty() && !among_words("true|legacy|disk|hidden_states", to_host)) wrong_value("activation_offloading", "true, false, \"legacy\", \"disk\" or \"hidden_states\"", *moved);
     const std::string_view by = old ? "gradient_checkpointing" : "activation_offloading";
     if (asked == nullptr && !v_->has("gradient_checkpointing") && !a_.method.empty()) a_.put("gradient_checkpointing", false, "rl");  // its own default, handed to TRL (utils/schemas/config.py)
     if (asked == nullptr && to_host.empty()) return;

@@ -199,7 +199,8 @@ class gpt_neox_config {
   void kernels() {
     bool flash = false, global = false;
     const auto* config = k_.find("attention_config");
-    if (config != nullptr && config->is_array())
+    if (config != nullptr && !config->is_array()) wrong_value("attention_config", "a list of kinds and how often they stand", *config);
+    if (config != nullptr)
       for (const auto& part : *config)
         for (const auto& kind : part.is_array() && !part.empty() && part[0].is_array() ? part[0] : json_value::array({part})) {
           flash = flash || kind == "flash";

@@ -73,6 +73,7 @@ class litgpt_config {
   torch_optimizer optimizer() {
     const auto* o = k_.find("optimizer");
     const bool whole = o != nullptr && o->is_string();
+    if (o != nullptr && !whole && !o->is_object()) wrong_value("optimizer", "a name, or a section of class_path and init_args", *o);
     const auto name = whole ? k_.word("optimizer") : k_.word("optimizer.class_path", "AdamW");
     const auto place = k_.place("optimizer");
     const auto said = [&](const std::string& key) {

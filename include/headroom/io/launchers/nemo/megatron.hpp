@@ -12,6 +12,7 @@ namespace headroom::io::detail {
 /// "expandable_segments:True" among the settings of PyTorch's allocator.
 inline void read_nemo_allocator(draft& d, const nested_values& k, const std::string& path) {
   const auto said = k.word(path);
+  if (!said.empty() && said.find(':') == std::string::npos) wrong_value(path, "OPTION:VALUE, one or several with commas", said);
   if (said.find("max_split_size_mb") != std::string::npos || said.find("garbage_collection") != std::string::npos) d.unmodelled_key(path, said, k.place(path));
   if (said.find("expandable_segments:True") != std::string::npos) d.say({"environment", "allocator", "expandable_segments"}, true, k.place(path));
 }

@@ -99,7 +99,7 @@ class swift_megatron {
     if (v_.word("recompute_granularity", "") == "none") to_.root.erase("recompute-granularity");
     if (const auto n = v_.number("virtual_pipeline_model_parallel_size", 1); n > 1) set("num-virtual-stages-per-pipeline-rank", n, "virtual_pipeline_model_parallel_size");
     // swift/arguments/base_args/model_args.py, _init_mixed_precision: what is not said follows from torch_dtype.
-    const bool half = v_.word("torch_dtype", "bfloat16") != "bfloat16", sixteen = v_.on("fp16", half);
+    const bool half = v_.one_of("torch_dtype", "bfloat16", {"bfloat16", "float16", "float32"}) != "bfloat16", sixteen = v_.on("fp16", half);
     if (!sixteen && !v_.on("bf16", !half)) d_->unmodelled_key("bf16", false, v_.place("bf16"), "over Megatron-Core, which trains in 16 bits");
     set(sixteen ? "fp16" : "bf16", true, v_.has("fp16") || !half ? "fp16" : "torch_dtype");
     rest();

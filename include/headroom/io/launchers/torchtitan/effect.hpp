@@ -33,10 +33,12 @@ inline void drop_without_effect(json_value& root) {
 }
 
 /// Sections of which no key is left.
-inline void drop_empty(json_value& root) {
+inline void drop_empty(json_value& root, const std::string& within = {}) {
   for (auto it = root.begin(); it != root.end();) {
-    if (it->is_object()) drop_empty(*it);
-    it = it->is_object() && it->empty() ? root.erase(it) : std::next(it);
+    const auto path = within + it.key();
+    if (it->is_object()) drop_empty(*it, path + ".");
+    const bool key = std::find(torchtitan_read.begin(), torchtitan_read.end(), path) != torchtitan_read.end();
+    it = it->is_object() && it->empty() && !key ? root.erase(it) : std::next(it);
   }
 }
 

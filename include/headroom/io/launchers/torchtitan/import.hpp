@@ -52,6 +52,7 @@ class torchtitan_config {
   /// The value of the first, newest, of several names of one key, "section.key".
   const json_value* take(std::initializer_list<std::string_view> names) {
     const json_value* found = nullptr;
+    older_.clear();
     for (const auto n : names) {
       const auto dot = n.find('.');
       auto* s = section(std::string{n.substr(0, dot)});
@@ -60,6 +61,7 @@ class torchtitan_config {
       if (v == nullptr) continue;
       if (found != nullptr) {
         if (*found != *v) d_->notes.push_back(at(std::string{n}) + ": " + std::string{n} + " is not read beside " + path_ + ", the newer name of the same key");
+        older_.emplace_back(n, v);
         continue;
       }
       found = v;
@@ -69,6 +71,7 @@ class torchtitan_config {
   }
   std::int64_t number(std::initializer_list<std::string_view> names, std::int64_t otherwise, std::int64_t low = 1) {
     const auto* v = take(names);
+    for (const auto& [path, value] : older_) whole_at(*value, std::string{path}, low, std::int64_t{1} << 31);
     return v == nullptr ? otherwise : whole_at(*v, path_, low, std::int64_t{1} << 31);
   }
   bool flag(std::initializer_list<std::string_view> names, bool otherwise = false) {
@@ -264,6 +267,7 @@ class torchtitan_config {
   draft* d_;
   const document* from_;
   key_reader k_;
+  std::vector<std::pair<std::string_view, const json_value*>> older_;  ///< what take() passed over for a newer name
   std::list<std::string> names_;  // readers keep views of keys
   std::list<std::pair<std::string, key_reader>> sections_;
   std::string path_;

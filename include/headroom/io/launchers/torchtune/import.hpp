@@ -64,7 +64,7 @@ class torchtune_config {
     if (adapted_) builder.erase(0, builder.find('_') + 1);
     say_model(*d_, torchtune_model_name(builder), place);
     if (!adapted_) {
-      for (const auto* key : {"lora_attn_modules", "lora_rank", "use_dora", "quantize_base"})
+      for (const auto* key : {"lora_attn_modules", "lora_rank", "lora_dropout", "apply_lora_to_mlp", "apply_lora_to_output", "use_dora", "quantize_base"})
         if (const auto path = std::string{"model."} + key; k_.find(path) != nullptr) fail("headroom: " + k_.place(path) + ": " + path + " is no argument of " + in_quotes(builder) + ", which trains the whole model");
       return;
     }

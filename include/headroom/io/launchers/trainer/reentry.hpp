@@ -25,6 +25,8 @@ inline std::optional<bool> asked_reentry(named_values& v) {
     words = parse_json(text, "gradient_checkpointing_kwargs");
   }
   if (!words.is_object()) wrong_value("gradient_checkpointing_kwargs", "an object", *said);
+  for (const auto& [key, value] : words.items())  // of torch.utils.checkpoint's checkpoint(), which raises for another one
+    if (!among_words("use_reentrant|preserve_rng_state|context_fn|determinism_check|debug|early_stop", key)) wrong_value("gradient_checkpointing_kwargs", "what torch.utils.checkpoint takes, as use_reentrant", json_value(key));
   const auto it = words.find("use_reentrant");
   return it == words.end() ? std::nullopt : std::optional{truth(*it, "gradient_checkpointing_kwargs.use_reentrant")};
 }

@@ -84,6 +84,15 @@ inline void say_verl_config(std::span<const shell_word> words, std::span<const d
   say_verl_file(*file, into);
 }
 
+/// Whether a word that begins with - is one of Hydra's own options (hydra/_internal/utils.py get_args_parser), which argparse takes cut short, too.
+inline bool option_of_hydra(std::string_view text) {
+  constexpr std::string_view longer[] = {"--help", "--hydra-help", "--version", "--cfg", "--resolve", "--package", "--run", "--multirun", "--shell-completion", "--config-path", "--config-name", "--config-dir", "--experimental-rerun", "--info"};
+  constexpr std::string_view shorter[] = {"-h", "-c", "-p", "-r", "-m", "-sc", "-cp", "-cn", "-cd", "-i"};
+  const auto name = text.substr(0, text.find('='));
+  if (name.starts_with("--")) return name.size() > 2 && std::any_of(std::begin(longer), std::end(longer), [&](std::string_view o) { return o.starts_with(name); });
+  return std::any_of(std::begin(shorter), std::end(shorter), [&](std::string_view o) { return name == o; });
+}
+
 /// KEY=VALUE, with + or ++ before what a configuration does not have, over `from`. Hydra takes a key out of its configuration for ~KEY
 /// (hydra/_internal/config_loader_impl.py _apply_overrides_to_config), and stops at a word that is neither.
 /// Errors: job_error for such words, and for a value that the script leaves open, of a key that may decide something.
@@ -93,6 +102,7 @@ document verl_overrides_of(std::span<const shell_word> words, const std::string&
   for (const auto& w : words) {
     std::string_view text = w.text;
     const bool option = text.starts_with('-'), value_of_option = std::exchange(names_option, option && text.find('=') == std::string_view::npos);
+    if (option && w.known() && !value_of_option && !option_of_hydra(text)) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(text) + " is no KEY=VALUE, nor an option of Hydra's");
     if (text.starts_with('~')) {
       const auto taken = text.substr(1, text.find('=') - 1);
       if (!matters(taken)) continue;

@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/megatron/import.hpp>
+#include <headroom/io/launchers/verl/layer_flags.hpp>
 
 #include <map>
 
@@ -80,17 +81,19 @@ class verl_megatron {
       v_->take(key);
       if (value.is_null() || value == "") continue;
       if (fused_.contains(name)) {
-        fused_[name] = value == true;
+        fused_[name] = truth(value, key);
         continue;
       }
-      if (name == "account_for_embedding_in_pipeline_split") first_ = value == true ? 1 : 0;
-      else if (name == "account_for_loss_in_pipeline_split") last_ = value == true ? 1 : 0;
+      if (name == "account_for_embedding_in_pipeline_split") first_ = truth(value, key) ? 1 : 0;
+      else if (name == "account_for_loss_in_pipeline_split") last_ = truth(value, key) ? 1 : 0;
       else if (name == "num_layers_in_first_pipeline_stage") set("decoder-first-pipeline-num-layers", value);
       else if (name == "num_layers_in_last_pipeline_stage") set("decoder-last-pipeline-num-layers", value);
       else if (name == "masked_softmax_fusion" || name == "bias_activation_fusion" || name == "bias_dropout_fusion" || name == "persist_layer_norm" || name == "deallocate_pipeline_outputs") continue;  // as they are
       else if (name == "moe_enable_deepep" && value == true) set("moe-enable-deepep", true);
       else if (name == "recompute_modules") set("recompute-modules", words(value));
       else if (value != false) set(dashed(name), value);
+      else if (among_words(transformer_flags_on, name)) d_->unmodelled_key(key, value, v_->place(key));
+      else if (!among_words(transformer_flags_off, name) && !among_words(transformer_flags_idle, name)) d_->unknown_key(key, v_->place(key));
     }
   }
   /// The embedding, and the loss, count as a layer where layers are shared out over stages (core/transformer/transformer_block.py get_num_layers_to_build).
