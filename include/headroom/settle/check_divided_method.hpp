@@ -27,12 +27,12 @@ constexpr objection check_divided_method(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& modules = j.framework.modules;
   if (!models_divided(o))
-    return no("headroom: over Megatron's layers DPO, KTO, reward, classification, embedding and generative rerank are modelled as ms-swift runs them (objective.trainer \"ms-swift-megatron\"), GRPO as its present release and verl do, RLOO as verl does (\"verl\"), and GRPO, DPO and SFT as NeMo-RL does (\"nemo-rl\"); objective.kind or trainer");
+    return no("headroom: over Megatron's layers DPO, KTO, reward, classification, embedding and generative rerank are modelled as ms-swift runs them (objective.trainer \"ms-swift-megatron\"), GRPO as its present release and verl do, RLOO as verl does (\"verl\"), and GRPO, DPO and SFT as NeMo-RL does (\"nemo-rl\"); objective.kind or objective.trainer must be another one");
   if (modules.nanotron() || modules.deepspeed()) return no("headroom: methods other than sft are modelled over Megatron-LM's own trainer alone; framework", j.framework.label);
   // A stage hands on what the reference made beside what the policy made (dpo_trainer.py forward_step).
   if (!generates(o.kind) && !pools_over_megatron(o) && !trains_by_nemo(o) && j.parallel.pipeline > 1) return no("headroom: DPO and KTO over Megatron's layers are not modelled with pipeline stages by this version; parallel.pipeline must be 1", j.parallel.pipeline);
   if (m.encoder.layers > 0 || m.head != head_kind::language || m.bidirectional || m.mtp_layers > 0 || (m.classes > 0 && o.kind != objective_kind::classification) || (m.pattern.given() && pools_over_megatron(o)))
-    return no("headroom: methods over Megatron's layers are modelled for decoders with a language head and without multi-token prediction by this version; model");
+    return no("headroom: methods over Megatron's layers are modelled for decoders with a language head and without multi-token prediction by this version; model must be another one");
   if (j.sharding.gathers_units() || j.precision.compute.bits == 8 || j.framework.graphs.capture != graph_capture::none)
     return no("headroom: methods over Megatron's layers are not modelled with Megatron-FSDP, fp8 or CUDA graphs by this version");
   if (pools_over_megatron(o) && j.offload.activations != place::on_gpu)

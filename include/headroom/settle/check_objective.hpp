@@ -57,9 +57,9 @@ constexpr objection check_reward_and_critic(const job& j, const auto& no) {
   const bool ppo = o.kind == objective_kind::ppo, groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo;
   const bool mixes = o.kind == objective_kind::nash_md, scored = ppo || mixes || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || of_trl(o.code)));
   if (o.has_reward() && groups && !scored) return no("headroom: objective.reward beside GRPO and RLOO is modelled as TRL runs them; elsewhere scores are taken to come from functions or a server: objective.trainer must be \"trl\"");
-  if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, Nash-MD, and TRL's GRPO and RLOO; objective.kind");
+  if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, Nash-MD, and TRL's GRPO and RLOO; leave it out");
   if (mixes && (!o.has_reward() || o.reference != reference_way::copy || j.adapter.active() || j.sharding.cuts(sharded_state::weights) || !j.rollout.by_module()))
-    return no("headroom: Nash-MD is modelled with a reward, a reference that is a copy, whole weights without adapters, and rollout.engine \"trainer\"; objective.kind");
+    return no("headroom: Nash-MD is modelled with a reward, a reference that is a copy, whole weights without adapters, and rollout.engine \"trainer\"; objective.kind may be \"online-dpo\"");
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
   if (o.frozen.recompute != choice::unset) return no("headroom: a teacher and a reward model have no backward; recompute is a key of objective.critic");
@@ -123,7 +123,7 @@ constexpr objection check_method_step(const job& j, const auto& no) {
   if (f.modules.megatron()) return check_divided_method(j, no);
   if (of_swift_megatron(o.code)) return no("headroom: objective.trainer \"ms-swift-megatron\" runs Megatron's layers; framework must be megatron", f.label);
   if (generates(o.kind) && !models_generating(o))
-    return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift, verl and OpenRLHF run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO and Nash-MD as TRL does; objective.trainer");
+    return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift, verl and OpenRLHF run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO and Nash-MD as TRL does; objective.trainer must be one of these");
   if (generates(o.kind) && o.code == method_code::verl && j.attention != attention::flash)
     return no("headroom: of verl, samples without padding and flash-attn's loss are modelled (use_remove_padding): attention must be \"flash\"");
   if (scores_beside_words(o) && !j.adapter.active() && !j.sharding.by(sharder::deepspeed))
@@ -136,7 +136,7 @@ constexpr objection check_method_step(const job& j, const auto& no) {
   if (j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full)
     return no("headroom: of methods other than sft only losses of whole logits are modelled by this version; loss.kind must be \"full\"");
   if (j.model.encoder.layers > 0 || j.model.head != head_kind::language || j.model.bidirectional)
-    return no("headroom: methods other than sft are modelled for decoders with a language head by this version; model");
+    return no("headroom: methods other than sft are modelled for decoders with a language head by this version; model must be another one");
   if (j.compile) return no("headroom: compiled layers are not modelled for methods other than sft by this version; compile must be false");
   if (o.kind == objective_kind::kto && o.code != method_code::llama_factory && o.code != method_code::ms_swift && j.batch.micro < 2) return no("headroom: TRL's KTO compares samples of a micro-batch with each other; batch.micro must be at least 2", j.batch.micro);
   return {};

@@ -144,7 +144,7 @@ constexpr objection check_megatron_offload(const job& j, const auto& no) {
     return no("headroom: for megatron offload.optimizer cpu needs the distributed optimizer (sharding.kind \"megatron-distributed-optimizer\"), and is not modelled with Muon or fp8 by this version");
   if (o.optimizer_fraction < 0 || o.optimizer_fraction > 1'000'000) return no("headroom: offload.optimizer_fraction must be from 0 to 1; in millionths", o.optimizer_fraction);
   if (j.precision.set() && (j.precision.gradients != formats::fp32 || j.precision.state != formats::fp32 || j.precision.master != formats::fp32))
-    return no("headroom: for megatron offload.optimizer cpu is modelled with gradients, master copies and moments in fp32; precision");
+    return no("headroom: for megatron offload.optimizer cpu is modelled with gradients, master copies and moments in fp32; precision must say so");
   return {};
 }
 
