@@ -5,6 +5,7 @@
 #include <headroom/cost/bounds.hpp>
 #include <headroom/full_report.hpp>
 
+#include <cmath>
 #include <fstream>
 #include <iostream>
 

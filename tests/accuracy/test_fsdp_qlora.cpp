@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 namespace test_fsdp_qlora {
 
 using namespace accuracy;

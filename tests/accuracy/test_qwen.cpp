@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 
 namespace test_qwen {
 

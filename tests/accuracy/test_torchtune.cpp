@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 namespace test_torchtune {
 
 using namespace accuracy;

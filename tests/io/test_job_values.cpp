@@ -5,6 +5,8 @@
 #include <headroom/io/job_reader.hpp>
 #include <headroom/states/states.hpp>
 
+#include <cmath>
+
 namespace test_job_values {
 
 using namespace headroom;

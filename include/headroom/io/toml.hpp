@@ -19,6 +19,7 @@
 #endif
 #include <toml++/toml.h>
 
+#include <cmath>
 #include <sstream>
 
 namespace headroom::io {

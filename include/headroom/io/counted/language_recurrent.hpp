@@ -4,6 +4,8 @@
 
 #include <headroom/io/counted/language.hpp>
 
+#include <cmath>
+
 namespace headroom::io::detail {
 
 /// Mamba-1: `inner` channels, each with `state` numbers, and steps of rank `rank`.

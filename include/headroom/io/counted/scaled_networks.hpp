@@ -4,6 +4,8 @@
 
 #include <headroom/io/counted/small_networks.hpp>
 
+#include <cmath>
+
 namespace headroom::io::detail {
 
 /// transformers, modeling_mobilevit.py: inverted residuals, and layers of attention over patches among convolutions.

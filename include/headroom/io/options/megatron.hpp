@@ -10,6 +10,8 @@
 #include <headroom/io/options/megatron_vision.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 
+#include <cmath>
+
 namespace headroom::io {
 
 namespace detail {

@@ -4,6 +4,7 @@
 // default. What describe() never named is an unknown key, so the list of accepted keys cannot fall behind.
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <headroom/io/syntax/names.hpp>
 #include <headroom/units/quantity.hpp>

@@ -10,6 +10,8 @@
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/nested_values.hpp>
 
+#include <cmath>
+
 namespace headroom::io {
 
 namespace detail {

@@ -6,6 +6,8 @@
 #include <headroom/io/launchers/megatron/layout.hpp>
 #include <headroom/io/launchers/megatron/rules.hpp>
 
+#include <cmath>
+
 namespace headroom::io::detail {
 
 /// The letters of a hybrid stack, under today's name or the older one.
