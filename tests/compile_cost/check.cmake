@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:238 headroom/estimate.hpp:220)
+foreach(limit IN ITEMS headroom/headroom.hpp:210 headroom/estimate.hpp:191)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

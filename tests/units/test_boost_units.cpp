@@ -50,4 +50,15 @@ TEST_CASE("Boost's arithmetic gives the units that ours gives") {
   BOTH((6_B / 2_params).count() == quotient.value());
 }
 
+TEST_CASE("Boost's quantities of our units calculate with nothing else included") {
+  constexpr auto three = boost_bytes::from_value(3);
+  BOTH((-three + three * std::int64_t{4} - three).value() == 6);
+  BOTH((+three).value() == 3);
+  BOTH((5 * headroom::unit::byte{}).value() == 5);
+  CHECK((boost_real_bytes{three} * 0.5).value() == 1.5);
+  const auto inverse = 6.0 / boost_real_bytes{three};
+  CHECK(inverse * boost_real_bytes{three} == 6.0);
+  static_assert(std::is_same_v<decltype(inverse * three)::unit_type, headroom::unit::none>);
+}
+
 }  // namespace test_boost_units

@@ -6,43 +6,15 @@
 #pragma once
 
 #include <headroom/units/checked.hpp>
+#include <headroom/units/unit.hpp>
 
-#include <boost/units/base_dimension.hpp>
-#include <boost/units/base_unit.hpp>
 #include <boost/units/is_unit.hpp>
-#include <boost/units/make_system.hpp>
-#include <boost/units/unit.hpp>
 #include <boost/units/units_fwd.hpp>
 
 #include <compare>
 #include <type_traits>
 
 namespace headroom {
-
-/// Our base dimensions and the one system of units that the library computes in.
-namespace dimension {
-struct information : boost::units::base_dimension<information, 4801> {};
-struct parameter : boost::units::base_dimension<parameter, 4802> {};
-struct token : boost::units::base_dimension<token, 4803> {};
-}  // namespace dimension
-
-/// Bytes, parameters and tokens as units of Boost.Units, and the units of products and quotients.
-namespace unit {
-struct byte_base : boost::units::base_unit<byte_base, dimension::information::dimension_type, 4801> {};
-struct parameter_base : boost::units::base_unit<parameter_base, dimension::parameter::dimension_type, 4802> {};
-struct token_base : boost::units::base_unit<token_base, dimension::token::dimension_type, 4803> {};
-using system = boost::units::make_system<byte_base, parameter_base, token_base>::type;
-
-using byte = boost::units::unit<dimension::information::dimension_type, system>;
-using parameter = boost::units::unit<dimension::parameter::dimension_type, system>;
-using token = boost::units::unit<dimension::token::dimension_type, system>;
-using none = boost::units::unit<boost::units::dimensionless_type, system>;
-
-template <class A, class B>
-using product = typename boost::units::multiply_typeof_helper<A, B>::type;
-template <class A, class B>
-using quotient = typename boost::units::divide_typeof_helper<A, B>::type;
-}  // namespace unit
 
 /// A whole number of some unit. Structural, trivially copyable, totally ordered. Built only explicitly and only from an
 /// integer; every operation is exact or an overflow_error (an error of compilation inside a constant expression).
