@@ -53,6 +53,10 @@ TEST_CASE("verl's root goes between forward and backward since torch 2.8") {
   CHECK_FALSE(notes_hold(draft_of({verl_run(" actor_rollout_ref.actor.strategy=fsdp")}), "torch 2.8"));
   CHECK(gathered(by_verl({"framework.version=2025-01"}), phase::backward) == table + norm);
   CHECK_FALSE(notes_hold(draft_of({verl_run()}, {"framework.version=2025-01"}), "torch 2.8"));
+  // Its fine-tuning, whose strategy is fsdp2 where nothing is said, gives reshard_after_forward for the root, too (fsdp_sft_trainer.py).
+  const std::string tuned = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B data.max_length=1024 trainer.device=cuda";
+  CHECK(notes_hold(draft_of({{"run.sh", tuned + "\n"}}), assumed));
+  CHECK_FALSE(notes_hold(draft_of({{"run.sh", tuned + " model.strategy=fsdp\n"}}), "torch 2.8"));
   // Where units stay gathered, the root does: every one of them, in two bytes.
   const std::string stays = " actor_rollout_ref.actor.fsdp_config.reshard_after_forward=false actor_rollout_ref.ref.fsdp_config.reshard_after_forward=false";
   CHECK(gathered(by_verl({"environment.torch=2.8"}, stays), phase::backward) == 2 * 7'615'616'512);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/called_model.hpp>
+#include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/verl/actor.hpp>
@@ -50,6 +51,7 @@ class verl_sft {
     ages();
     const auto strategy = v_.one_of("model.strategy", "fsdp2", {"fsdp", "fsdp2"});
     d_->replace("sharding", {{"kind", strategy == "fsdp2" ? "fsdp2" : "fsdp1"}, {"stage", 3}}, v_.place("model.strategy"));
+    if (strategy == "fsdp2") date_torch_of_root(*d_, v_.place("model.strategy"));
     d_->replace("objective", {{"kind", "sft"}, {"trainer", "verl"}}, v_.source());
     recipe();
     samples();
