@@ -6,6 +6,7 @@
 #include <headroom/io/huggingface/config.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace headroom::io::detail {
 
