@@ -33,7 +33,11 @@ constexpr void settle_windows(settled_job& r) {
   auto& m = r.model;
   auto& s = r.layer;
   if (s.kernel == attention::sdpa && s.habits->attention.masks == sdpa_masks::added) s.masked = ops::masks_window(s, m) || ops::masks_always(m);
-  if (m.full_layers >= m.layers && m.layers > 0 && m.global_every == 0) m.sliding_window = 0;
+  if (m.full_layers >= m.layers && m.layers > 0 && m.global_every == 0) {
+    m.sliding_window = 0;
+    m.qk_norm = m.qk_norm && !m.chunked;
+    return;
+  }
   if (m.pattern.given() || m.latent() || (m.full_layers == 0 && m.global_every == 0)) return;
   if (!ops::norms_turned(s, m) && !ops::masks_itself(s, m) && (ops::masks_all(s, m) || !ops::masks_window(s, m))) return;
   m.pattern = alternating(m);
