@@ -15,6 +15,18 @@ inline void refuse_mxfp4_by_bitsandbytes(const std::string& model, const std::st
   if (is_in_mxfp4(model)) fail("headroom: " + place + ": " + model + " is stored in MXFP4, and transformers ends where it is to be loaded by bitsandbytes: name a copy in bf16 (unsloth/gpt-oss-20b-BF16)");
 }
 
+/// Unsloth's copies of Phi have Llama's or Mistral's layers, q_proj, k_proj and v_proj apart, where Microsoft's have joined ones: unslothai/notebooks bdda2efc
+/// nb/Phi_4-, Phi_3.5_Mini- and Phi_3_Medium-Conversational.ipynb ("Fast Llama patching", "Fast Mistral patching" in what they print). Of other copies of
+/// its own of models with joined layers its config.json says which they have: false.
+inline bool takes_unsloth_apart(std::string_view name, shape& m) {
+  if (!name.starts_with("unsloth/") || !(m.fused_qkv || m.fused_gate_up)) return true;
+  auto last = std::string{without_quantisation(name.substr(8))};
+  for (auto& c : last) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (!among_words("phi-4|phi-3.5-mini-instruct|phi-3-medium-4k-instruct|phi-3-mini-4k-instruct", last)) return false;
+  m.fused_qkv = m.fused_gate_up = false;
+  return true;
+}
+
 }  // namespace detail
 
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
@@ -38,6 +50,7 @@ inline called_model model_called(const std::string& name) {
       }
     known = shape_named(base);
   }
+  if (known && !detail::takes_unsloth_apart(name, *known)) known.reset();
   return {known, base};
 }
 
