@@ -55,7 +55,7 @@ inline void import_file(draft& d, std::string_view text, const std::filesystem::
 inline std::vector<import_input> written_by_scripts(std::span<const import_input> all, const import_settings& with) {
   std::vector<import_input> made;
   for (const auto& in : all) {
-    if (in.kind != file_kind::launch || in.file.extension() == ".env") continue;
+    if (in.kind != file_kind::launch || in.file.extension() == ".env" || detail::lists_packages(in.file.filename().string())) continue;
     const auto script = read_shell(in.text, in.file.filename().string(), with.script.environment);
     for (const auto& f : script.files) {
       const auto named = [&](const shell_word& w) { return w.shown().ends_with(f.path) && f.path.size() > 2; };

@@ -14,6 +14,7 @@ enum class syntax : std::uint8_t { json, yaml, toml, shell };
 /// Errors: job_error for an empty text.
 inline syntax syntax_of(std::string_view text, const std::filesystem::path& file, file_kind kind) {
   const auto end = file.extension().string();
+  if (detail::lists_packages(file.filename().string())) return syntax::shell;
   if (kind == file_kind::launch || end == ".sh" || end == ".env" || end == ".sbatch" || end == ".slurm") return syntax::shell;
   if (end == ".json") return syntax::json;
   if (end == ".yaml" || end == ".yml") return syntax::yaml;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_launch.hpp>
+#include <headroom/io/launchers/installed_releases.hpp>
 
 namespace headroom::io {
 
@@ -130,6 +131,7 @@ inline void read_same(draft& d, launch& reader, std::span<const shell_command* c
 
 /// Adds what a shell script, a command line or NAME=value lines say.
 inline void import_text(draft& d, std::string_view text, const std::string& source, const script_settings& with = {}) {
+  if (detail::lists_packages(source)) return detail::import_packages(d, text, source);
   const auto script = read_shell(text, source, with.environment);
   d.script = with.path;
   detail::launch launch{d, source, with.program};
@@ -152,6 +154,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     if (script.commands.empty() && (set || source.ends_with(".env"))) return;  // NAME=value lines
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
+  detail::say_installed(d, script, starts.front(), source);
   const shell_command* cut = nullptr;
   const auto rest = detail::cut_from(script.commands, starts, cut);
   const auto with_it = [&](const shell_command* c) { return c->words[0].line == cut->words[0].line || c->words[0].line == rest.words[0].line; };  // of several launches the line is asked for first

@@ -35,7 +35,10 @@ class shell_commands {
     }
     if (const auto name = listed_in(c.words[0].text); !name.empty()) return leave_open({name, c.words[0].line}), certainty::yes;
     if (line.document && reads_document(c.words, *line.document, line.document_line)) return certainty::open;
-    if (const auto t = builtin(c.words)) return *t;
+    if (const auto t = builtin(c.words)) {
+      if (c.words[0].text == "pip" || c.words[0].text == "pip3") c_->spend(64), script_->installs.emplace_back(script_->commands.size(), std::move(c));
+      return *t;
+    }
     if (line.target && files_.writes(line, c)) return certainty::yes;
     const auto t = started(line, std::move(c));
     if (replaces) end_shell();

@@ -45,6 +45,7 @@ struct shell_file {
 
 struct shell_script {
   std::vector<shell_command> commands;
+  std::vector<std::pair<std::size_t, shell_command>> installs;  ///< pip …, and before which of the commands
   std::vector<shell_word> settings;    ///< NAME=value of its own lines, the last of each name
   std::vector<shell_word> directives;  ///< #SBATCH lines
   std::vector<shell_file> files;

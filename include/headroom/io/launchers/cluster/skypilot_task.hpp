@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/cluster/hosted_launch.hpp>
+#include <headroom/io/launchers/installed_releases.hpp>
 
 namespace headroom::io {
 
@@ -31,6 +32,7 @@ class skypilot_task {
       if (key == "num_nodes") at_.machines = whole_at(value, from_->place(key) + ": " + key, 1, 1 << 20);
       else if (key == "resources") resources(value);
       else if (key == "envs" || key == "secrets") environment(value);
+      else if (key == "setup" && value.is_string()) installed(value.get<std::string>(), from_->place(key));
       else if (key != "run" && !among_words(skypilot_harmless, key)) d_->unknown_key(key, from_->place(key));
     }
     if (at_.place.empty()) at_.place = from_->place("run");
@@ -45,6 +47,10 @@ class skypilot_task {
   }
 
  private:
+  /// Packages that the machines get before they run.
+  void installed(const std::string& setup, const std::string& place) const {
+    for (const auto* by : {"pip", "git clone"}) say_releases_of_lines(*d_, setup, place, by);
+  }
   /// How many lines the list of addresses has, as tasks count their nodes (docs.skypilot.co, distributed jobs, of 0.5 and before).
   [[nodiscard]] std::string with_nodes(std::string script) const {
     static constexpr std::string_view idioms[] = {R"($(echo "$SKYPILOT_NODE_IPS" | wc -l))", R"(`echo "$SKYPILOT_NODE_IPS" | wc -l`)"};

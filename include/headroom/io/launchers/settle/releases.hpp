@@ -5,6 +5,8 @@
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/launchers/framework_date.hpp>
+#include <headroom/io/launchers/trl/reentry.hpp>
 
 #include <algorithm>
 #include <string>
@@ -41,9 +43,7 @@ inline void ask_how_experts_run(draft& d) {
   d.releases.push_back({"transformers", 500, d.place_of("framework.name"), "routed experts run one after the other before transformers 5, and in grouped products since", false, nullptr, sparse,
                         [](draft& of, const std::string& place) {
                           if (of.has({"framework", "version"})) return;  // of the release that is said
-                          auto& f = of.job["framework"];
-                          if (f.is_string()) f = json_value{{"name", f}};
-                          of.say({"framework", "version"}, "2025-12", place);
+                          date_framework(of, 202512, place);
                         }});
 }
 
@@ -52,10 +52,7 @@ inline void date_transformers(draft& d) {
   const auto* said = d.find({"environment", "transformers"});
   if (said == nullptr || !(d.framework_is("hf-trainer") || d.framework_is("deepspeed")) || d.has({"framework", "version"}) || d.has_read(file_kind::job)) return;
   const auto release = release_of(*said, "environment.transformers");
-  const auto date = std::to_string(date_of_transformers(release));
-  auto& f = d.job["framework"];
-  if (f.is_string()) f = json_value{{"name", f}};
-  d.say({"framework", "version"}, date.substr(0, 4) + "-" + date.substr(4), d.place_of("environment.transformers"));
+  date_framework(d, date_of_transformers(release), d.place_of("environment.transformers"));
 }
 
 /// The first release of transformers that has the class of a model, where that decides a default; 0: any. Qwen3.5 came on 2026-02-09 and Gemma 4 on 2026-04-02
@@ -86,6 +83,7 @@ inline void settle_releases(draft& d) {
     const auto* said = d.find({"environment", r.program});
     const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
     if (r.matters != nullptr && !r.matters(d)) continue;
+    if (r.older == trl_dates_transformers && first > 0) continue;  // a model that came later
     const bool open = said == nullptr && least < r.since;
     if (open && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
     if (open) {
