@@ -64,6 +64,15 @@ TEST_CASE("a file of an older TRL runs over the transformers of its month") {
   CHECK_FALSE(notes({later}, "taken to be of the month"));
 }
 
+TEST_CASE("alignment-handbook's script packs, and a file does not say so") {
+  // scripts/run_sft.py of 01f29c1 (2024-07-31): SFTTrainer(…, packing=True, …), whose rows are all max_seq_length long.
+  CHECK_FALSE(job_of({zephyr}).batch.lengths.unknown);
+  CHECK(job_of({zephyr}) == job_of({without(zephyr, "max_seq_length: 2048", "max_seq_length: 2048\npacking: true")}));
+  CHECK(notes({zephyr}, "config_full.yaml:5: dataset_mixer is of alignment-handbook's run_sft.py of before 2025-07, which packs samples whatever a file says"));
+  CHECK(job_of({zephyr}, {"batch.lengths.unknown=true"}).batch.lengths.unknown);
+  CHECK(job_of({without(zephyr, "dataset_mixer:\n  HuggingFaceH4/ultrachat_200k: 1.0", "dataset_name: HuggingFaceH4/ultrachat_200k")}).batch.lengths.unknown);
+}
+
 TEST_CASE("releases that are pinned beside a configuration are those that train") {
   CHECK(date_of({zephyr, handbook}) == 202312);
   CHECK(date_of({handbook, zephyr}) == 202312);

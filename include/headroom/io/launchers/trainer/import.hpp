@@ -118,7 +118,7 @@ class trainer_arguments {
       note_default_cutoff(*d_, v_.source());
     const bool neat = v_.on("neat_packing");
     const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
-    const bool packs = v_.on("packing", joins) || neat || sft_packing();  // samples are cut to one length either way
+    const bool packs = v_.on("packing", joins) || neat || sft_packing() || packs_by_handbook(*d_, v_, p_->name);  // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
     if (packs && p_->name != "open-instruct") return;  // it lays a micro-batch's samples end to end (open_instruct/padding_free_collator.py), as long as they are
     sample_lengths_of_data();

@@ -7,6 +7,14 @@
 
 namespace headroom::io::detail {
 
+/// huggingface/alignment-handbook's run_sft.py packs whatever a file says (SFTTrainer(packing=True), from 967eab4 of 2023-11-08 to 19f0345 of 2025-07-24, and
+/// no other script of TRL's kind has its dataset_mixer).
+inline bool packs_by_handbook(draft& d, const named_values& v, std::string_view program) {
+  if (program != "trl-sft" || !v.has("dataset_mixer")) return false;
+  d.notes.push_back(v.place("dataset_mixer") + ": dataset_mixer is of alignment-handbook's run_sft.py of before 2025-07, which packs samples whatever a file says (of a copy that does not: --set batch.lengths.unknown=true)");
+  return true;
+}
+
 class trl_defaults {
  public:
   using change = void (*)(draft&, const std::string& place);
