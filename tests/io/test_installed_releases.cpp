@@ -112,6 +112,15 @@ TEST_CASE("what a script installs before it trains is what trains") {
   CHECK(date_of({task("  echo transformers==4.39.3\n  pip install transformers==4.39.3\n")}) == 202403);
 }
 
+TEST_CASE("YAML makes false of a bare no, at which a Trainer's program ends") {
+  // recipes/Mistral-Small-24B-Instruct-2501/sft/config_openr1_math.yaml of huggingface/open-r1 has it.
+  const auto no = without(zephyr, "eval_strategy: epoch", "eval_strategy: no");
+  CHECK(holds(refusal_of({no}), "config_full.yaml:13: eval_strategy is no without quotes, which YAML reads as false, and the program ends there: write eval_strategy: \"no\""));
+  CHECK(holds(refusal_of({without(zephyr, "eval_strategy: epoch", "eval_strategy: 'no'\nsave_strategy: off")}), "save_strategy is no without quotes"));
+  CHECK(job_of({without(zephyr, "eval_strategy: epoch", "eval_strategy: 'no'")}) == job_of({without(zephyr, "eval_strategy: epoch", "eval_strategy: \"no\"\nsave_strategy: 'no'")}));
+  CHECK(refusal_of({{"run.sh", "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 --block_size 2048 --eval_strategy no\n"}}).empty());
+}
+
 }  // namespace test_installed_releases
 
 #endif

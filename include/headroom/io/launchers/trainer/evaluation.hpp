@@ -54,6 +54,7 @@ class trainer_evaluation {
   std::string_view asked() {
     std::string_view when;
     bool never = false;
+    words_of_strategies();
     for (const std::string_view key : {"eval_strategy", "evaluation_strategy"})
       if (const auto* said = v_->take(key); said != nullptr && off_word(*said) == "false")
         never = true;
@@ -71,6 +72,12 @@ class trainer_evaluation {
     if (after && when.empty() && ends_with_one()) when = "do_eval";
     if (p_->name == "deepspeed-chat-sft") return "per_device_eval_batch_size";  // perplexity, before and after each epoch
     return swift_ ? split(when, never) : when;
+  }
+  /// YAML makes false of a bare no, and TrainingArguments ends at that (training_args.py __post_init__, IntervalStrategy(self.eval_strategy): ValueError).
+  void words_of_strategies() const {
+    for (const auto* key : {"eval_strategy", "evaluation_strategy", "save_strategy", "logging_strategy"})
+      if (const auto it = v_->all().find(key); it != v_->all().end() && *it == false)
+        fail("headroom: " + v_->place(key) + ": " + key + " is no without quotes, which YAML reads as false, and the program ends there: write " + key + ": \"no\"");
   }
   /// Whether the program evaluates once more when it has trained, where do_eval says so. TRL's scripts do not; alignment-handbook's do.
   [[nodiscard]] bool ends_with_one() const { return !p_->name.starts_with("trl-") || v_->has("dataset_mixer") || v_->has("dataset_mixture"); }
