@@ -6,6 +6,8 @@
 
 #include "imported.hpp"
 
+#include <algorithm>
+
 #if HEADROOM_HAS_YAML
 
 namespace test_internvl {
@@ -108,6 +110,20 @@ TEST_CASE("what is frozen, and samples that are packed") {
   // By its parts: a stage that begins with a tower and a language model.
   const auto parts = job_of({script("", "--vision_path ./pretrained/InternViT-6B-448px-V2_5 --llm_path ./pretrained/internlm2_5-20b-chat"), stage1});
   CHECK(parts.model.label.view() == "internvl2-26b");
+}
+
+TEST_CASE("what InternVL's scripts leave to a default that changed is said") {
+  // internvl_chat_finetune.py of 2d93b09 (2024-10-30): grad_checkpoint was False and max_seq_length 2048; f3fc71c (2024-07-21): force_image_size was 224.
+  auto silent = script();
+  for (const std::string part : {" --grad_checkpoint True", " --max_seq_length 8192", " --force_image_size 448"}) silent.said.erase(silent.said.find(part), part.size());
+  const auto j = job_of({silent, stage1});
+  CHECK(j == [&] { auto whole = job_of({script(), stage1}); whole.assumed_defaults = j.assumed_defaults; return whole; }());
+  CHECK(j.assumed_defaults == job_of({script(), stage1}).assumed_defaults + 3);
+  auto d = draft_of({silent, stage1});
+  const auto said = [&](std::string_view what) { return std::any_of(d.notes.begin(), d.notes.end(), [&](const std::string& n) { return holds(n, what); }); };
+  CHECK(said("grad_checkpoint is not given, and InternVL's default is true since 2024-10-30, and false before: the newer is assumed: say it"));
+  CHECK(said("max_seq_length is not given, and InternVL's default is 8192 since 2024-10-30, and 2048 before"));
+  CHECK(said("force_image_size is not given, and InternVL's default is 448 since 2024-07-21, and 224 before"));
 }
 
 TEST_CASE("what of InternVL is refused, by name") {

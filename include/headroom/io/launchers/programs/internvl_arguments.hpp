@@ -52,6 +52,7 @@ class internvl_arguments {
   }
   /// Layers of the language model are checkpointed unless grad_checkpoint is false, the tower's always.
   void checkpoints() {
+    older_defaults();
     if (!v_->on("grad_checkpoint", true)) d_->unmodelled_key("grad_checkpoint", false, v_->place("grad_checkpoint"), "the tower's layers are checkpointed all the same");
     d_->replace("recompute", json_value{{"mode", "full"}, {"reentrant", true}}, v_->place("grad_checkpoint"));
     if (const auto* depth = v_->take("drop_path_rate"); depth != nullptr && number_at(*depth, "drop_path_rate", 0.0, 1.0) > 0)
@@ -113,6 +114,17 @@ class internvl_arguments {
   }
 
  private:
+  /// What 2d93b09 of 2024-10-30 changed for scripts that are silent (0dc48a2 and f3fc71c of 2024-07 before it: sizes of images).
+  void older_defaults() {
+    const std::pair<std::string_view, std::string_view> changed[] = {{"grad_checkpoint", "true since 2024-10-30, and false before"}, {"max_seq_length", "8192 since 2024-10-30, and 2048 before"}, {"force_image_size", "448 since 2024-07-21, and 224 before"}};
+    for (const auto& [key, what] : changed) {
+      if (v_->has(key)) continue;
+      const auto text = std::string{key} + " is not given, and InternVL's default is " + std::string{what} + ": the newer is assumed";
+      d_->notes.push_back(v_->source() + ": " + text + ": say it");
+      d_->assumed.push_back(text);
+    }
+  }
+
   draft* d_;
   named_values* v_;
 };
