@@ -135,6 +135,19 @@ TEST_CASE("Unsloth's copies of Phi have layers of their own") {
   CHECK(holds(refusal_of({of("unsloth/Phi-4-mini-instruct")}), "\"unsloth/Phi-4-mini-instruct\""));
 }
 
+TEST_CASE("a folder that a script makes up is no matter where no key of it matters") {
+#if HEADROOM_HAS_TOML
+  // pytorch-dsv3-mxfp8/train_16b.sh of nebius/ml-cookbook a2fb44d2: --job.dump_folder="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/outputs".
+  const imported::text toml{"llama3_8b.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"};
+  const std::string run = "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file llama3_8b.toml ";
+  const std::string folder = "--job.dump_folder=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)/outputs\"\n";
+  CHECK(job_of({toml, {"run.sh", run + folder}}) == job_of({toml, {"run.sh", run + "\n"}}));
+  CHECK(holds(refusal_of({toml, {"run.sh", run + "--training.seq_len=\"$(cat length)\"\n"}}), "which the file itself does not say"));
+#endif
+  // Sections of other programs' files beside a "training" of theirs (oumi-ai/oumi configs/recipes) are no file of torchtitan's.
+  CHECK(holds(refusal_of({{"train.yaml", "model:\n  model_name: a\ndata:\n  train: []\ntraining:\n  trainer_type: TRL_SFT\n"}}), "is not a file that is known here"));
+}
+
 }  // namespace test_installed_releases
 
 #endif

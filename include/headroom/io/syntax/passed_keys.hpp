@@ -55,6 +55,13 @@ inline bool passes(const passed_key& k, const json_value& v) {
 
 enum class key_rule : std::uint8_t { unknown, passed, refused };
 
+/// Whether the list passes over a key whatever its value is: a folder, a name.
+template <class List>
+bool never_matters(const List& list, std::string_view key) {
+  for (const auto& k : list)
+    if (k.name == key) return k.off == "*";
+  return false;
+}
 /// What the list says of a key that has this value.
 template <class List>
 key_rule rule_of(const List& list, std::string_view key, const json_value& value) {

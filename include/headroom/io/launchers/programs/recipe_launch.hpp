@@ -13,7 +13,9 @@ namespace headroom::io::detail {
 /// The configuration that files gave, with what a command says over it.
 inline document recipe_with(const draft& d, const std::string& source) { return d.recipe ? *d.recipe : document{.source = source, .root = json_value::object(), .lines = {}}; }
 inline void say_over(document& whole, const std::string& source, const argument& a, std::string_view class_key) {
-  check_known(a, source);
+  const std::string_view name = a.name;
+  const bool tune = class_key == "_component_";
+  if (!tune || !(never_matters(torchtune_passed, name) || never_matters(torchtune_passed, name.substr(0, name.find('.'))))) check_known(a, source);
   std::string word;
   for (const auto& v : a.values) word += (word.empty() ? "" : " ") + v.shown();
   put_at(whole.root, a.name, a.values.empty() ? json_value(true) : yaml_word(word), class_key);

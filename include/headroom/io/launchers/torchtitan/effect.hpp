@@ -57,7 +57,7 @@ inline document torchtitan_arguments(draft& d, std::span<const argument> all, co
       d.unknown_key(a.name, place);
       continue;
     }
-    check_known(a, source);
+    if (!never_matters(torchtitan_passed, name)) check_known(a, source);
     auto value = value_of(a);
     if (value == "True" || value == "true") value = true;
     if (value == "False" || value == "false") value = false;
