@@ -128,7 +128,7 @@ TEST_CASE("full fine-tunes: FastChat, alignment-handbook, SimPO's base, DeepSpee
   const auto simpo = read("simpo-base-sft", {"llama-3-8b-base-sft.yaml", "deepspeed_zero3.yaml"});
   CHECK(simpo.model == *models::find("llama-3-8b"));
   CHECK(simpo.hardware.gpus() == 4);
-  CHECK(simpo.batch == batch{.micro = 8, .sequence = 2048, .accumulation = 4, .lengths = {.unknown = true}});
+  CHECK(simpo.batch == batch{.micro = 8, .sequence = 2048, .accumulation = 4});  // it has no script of its own for this: alignment-handbook's packs
   CHECK(simpo.sharding.stage == 3);
 
   const auto chat = read("deepspeed-chat-step1-llama2", {"run_llama2_7b.sh"}, {eight});
