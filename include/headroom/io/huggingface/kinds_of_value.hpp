@@ -30,7 +30,7 @@ inline void check_kinds(const json& object, const std::string& path) {
     const auto place = path.empty() ? key : path + "." + key;
     if (value.is_object() && key.ends_with("_config") && key.find("quant") == std::string::npos) check_kinds(value, place);
     if (value.is_null()) continue;
-    const auto must_be = [&](const char* what) { complain(place + " must be " + what + ", found " + shown(value)); };
+    const auto must_be = [&place, found = &value](const char* what) { complain(place + " must be " + what + ", found " + shown(*found)); };
     if (one_of_keys(whole_keys, key) && !whole_numbers(value)) must_be("a whole number");
     const bool counts = value.is_number() || value.is_boolean();  // Python takes one for the other
     if (one_of_keys(number_keys, key) && !counts) must_be("a number");
