@@ -71,6 +71,15 @@ inline std::int32_t first_release_of(const draft& d) {
   }
 }
 
+/// Gemma 4's layers that see all have heads of 512. Until transformers 5.13 (9d011e8375 of 2026-07-02, integrations/sdpa_attention.py) keys and values were not
+/// repeated for sdpa without a mask, of which PyTorch has no kernel but the one that writes whole scores out (ATen sdp_utils.cpp: enable_gqa is flash
+/// attention's, whose heads have 256 at most).
+inline void ask_how_wide_heads_attend(draft& d, std::int32_t first) {
+  if (const auto* a = d.find({"attention"}); first != 505 || (a != nullptr && *a != "sdpa") || !(d.framework_is("hf-trainer") || d.framework_is("deepspeed"))) return;
+  d.releases.push_back({"transformers", 513, d.place_of("framework.name"), "Gemma 4's layers that see all write whole scores out before transformers 5.13 (2026-07) where no mask is passed, and not since", false, nullptr, nullptr,
+                        [](draft&, const std::string& place) { fail("headroom: " + place + ": Gemma 4 under sdpa of transformers before 5.13 (2026-07) is not modelled by this version, whose layers that see all write whole scores out: --set attention=eager where it is so, or --set environment.transformers=5.13"); }, 513});
+}
+
 /// Defaults that releases changed. The releases are no keys of a job.
 inline void settle_releases(draft& d) {
   ask_how_experts_run(d);
@@ -78,6 +87,7 @@ inline void settle_releases(draft& d) {
   const auto first = first_release_of(d);
   if (const auto* said = d.find({"environment", "transformers"}); said != nullptr && release_of(*said, "environment.transformers") < first)
     fail("headroom: " + d.place_of("environment.transformers") + ": transformers " + said->get<std::string>() + " has no class of this model, which came with " + std::to_string(first / 100) + "." + std::to_string(first % 100));
+  ask_how_wide_heads_attend(d, first);
   for (const auto& r : d.releases) {
     const auto least = r.program == "transformers" ? first : 0;
     const auto* said = d.find({"environment", r.program});
