@@ -2,6 +2,7 @@
 // Which program computes the loss, and in which format; check_loss.hpp refuses what there is no program for.
 #pragma once
 
+#include <headroom/settle/check_loss.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom::detail {
