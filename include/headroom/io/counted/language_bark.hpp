@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/language.hpp>
+#include <headroom/io/counted/vision_blocks.hpp>
 
 namespace headroom::io::detail {
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/counted/language_others.hpp>
+#include <headroom/io/counted/vision_blocks.hpp>
 
 #include <cmath>
 
