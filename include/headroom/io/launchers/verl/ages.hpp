@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/draft.hpp>
 #include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/syntax/shell_script.hpp>
 
 #include <span>
 #include <string>
