@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Sequence
 
@@ -21,6 +23,7 @@ from .keys import Mistake, fail
 
 SCRIPT = Path(__file__).resolve().parent.parent / "measure.py"
 LONGEST = 3600  # seconds for one job
+WRITING = threading.Lock()  # one job at a time reads or writes the file of records
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--run", action="store_true", help="measure all of them that fit on this machine")
     many.add_argument("--write", type=Path, metavar="FOLDER", help="write them as job files")
     many.add_argument("--only", default="", metavar="TEXT", help="those whose name has TEXT in it")
+    many.add_argument("--beside", type=int, default=1, metavar="N", help="how many to run at a time; more than one records no `device`")
     for each in (run, many):
         each.add_argument("--append", type=Path, metavar="FILE", help="append records to FILE, skipping what it has")
         each.add_argument("--headroom", type=Path, metavar="PATH", help="headroom's program: print what it predicts beside what was measured")
@@ -75,12 +79,19 @@ def machine(asked: argparse.Namespace) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: dict[str, Any]) -> list[records.Record] | None:
-    """Records of one job, or None where they are there already. Raises Mistake where it did not run."""
+class Crowded(Exception):
+    """A job went out of memory while others were on the GPU: it says nothing, and runs again alone."""
+
+
+def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: dict[str, Any],
+            beside: bool = False) -> list[records.Record] | None:
+    """Records of one job, or None where they are there already. Raises Mistake where it did not run. Beside other jobs on the same
+    GPU what the driver says is everybody's, so that `device` is left out."""
     how = {"modules": which_modules(asked.modules), "keep_gradients": keep, "steps": asked.steps,
            "settings": settings_of({**os.environ, **job.environment})}
-    if records.recorded(asked.append, records.base_id(name, job, here, how)):
-        return None
+    with WRITING:
+        if records.recorded(asked.append, records.base_id(name, job, here, how)):
+            return None
     if job.gpus > here["gpus"]:
         fail(f"needs {job.gpus} GPUs, this machine has {here['gpus']}")
     with tempfile.TemporaryDirectory() as folder:
@@ -92,9 +103,14 @@ def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: di
         if not result.exists():
             fail(reason(done.stderr))
         found = json.loads(result.read_text())
+    if beside:
+        if "out_of_memory" in found:
+            raise Crowded("went out of memory beside other jobs")
+        del found["metrics"]["device"]
     made = records.records_of(name, job, here, how, found)
     if asked.append is not None:
-        records.append(asked.append, made)
+        with WRITING:
+            records.append(asked.append, made)
     return made
 
 
@@ -124,21 +140,37 @@ def show(made: list[records.Record], headroom: Path | None) -> None:
         print(line)
 
 
+def attempt(entry: Entry, asked: argparse.Namespace, here: dict[str, Any], beside: bool) -> tuple[str, str, list[records.Record] | None]:
+    """How one job of the grid ended, why, and its records."""
+    try:
+        made = measure(entry.name, read_job(entry.job), entry.keep_gradients, asked, here, beside)
+    except Mistake as mistake:
+        return "left out" if re.search(r"\bneeds\b", str(mistake)) else "failed", f": {mistake}", None
+    except Crowded:
+        return "crowded", "", None
+    return "recorded already" if made is None else "out of memory" if made[0]["bound"] == "at-least" else "measured", "", made
+
+
 def run_grid(entries: list[Entry], asked: argparse.Namespace) -> int:
     """Goes on after a job that went out of memory or did not run. Returns how many failed; what needs more than is here is left out."""
     here = machine(asked)
     ends = dict.fromkeys(("measured", "out of memory", "recorded already", "left out", "failed"), 0)
-    for number, entry in enumerate(entries, 1):
-        made, why = None, ""
-        try:
-            made = measure(entry.name, read_job(entry.job), entry.keep_gradients, asked, here)
-            end = "recorded already" if made is None else "out of memory" if made[0]["bound"] == "at-least" else "measured"
-        except Mistake as mistake:
-            end, why = "left out" if re.search(r"\bneeds\b", str(mistake)) else "failed", f": {mistake}"
+    again: list[Entry] = []
+
+    def tell(entry: Entry, end: str, why: str, made: list[records.Record] | None) -> None:
+        if end == "crowded":
+            again.append(entry)
+            return
         ends[end] += 1
-        print(f"[{number}/{len(entries)}] {entry.name}: {end}{why}", flush=True)
+        print(f"[{sum(ends.values())}/{len(entries)}] {entry.name}: {end}{why}", flush=True)
         if made is not None:
             show(made, asked.headroom)
+
+    with ThreadPoolExecutor(asked.beside) as workers:
+        for entry, end in zip(entries, workers.map(lambda each: attempt(each, asked, here, asked.beside > 1), entries)):
+            tell(entry, *end)
+    for entry in list(again):
+        tell(entry, *attempt(entry, asked, here, False))
     print(", ".join(f"{count} {end}" for end, count in ends.items()))
     return ends["failed"]
 
@@ -154,6 +186,8 @@ def list_grid(entries: list[Entry], asked: argparse.Namespace) -> None:
 
 
 def obey(asked: argparse.Namespace) -> int:
+    if getattr(asked, "beside", 1) < 1:
+        fail(f"--beside must be at least 1, found {asked.beside}")
     if asked.steps < 2:
         fail(f"--steps must be at least 2, found {asked.steps}: states of the optimizer exist from the second step on")
     if asked.command == "environment":
