@@ -44,6 +44,15 @@ def parser() -> argparse.ArgumentParser:
     worker.add_argument("job", type=Path)
     worker.add_argument("--result", type=Path, required=True)
     worker.add_argument("--keep-gradients", action="store_true")
+    real = commands.add_parser("trainer", help="measure steps of transformers.Trainer: many jobs, a few processes")
+    real.add_argument("jobs", type=Path, nargs="?", help="a file of jobs, one a line: {\"name\": …, \"job\": {…}}; left out: those of trainer_jobs.py")
+    real.add_argument("--list", action="store_true", help="print them, one a line")
+    real.add_argument("--only", default="", metavar="TEXT,TEXT", help="those whose name has one of the texts in it")
+    real.add_argument("--append", type=Path, metavar="FILE", help="append records to FILE; what failed goes to FILE.log")
+    real.add_argument("--workers", type=int, default=1, metavar="N", help="processes at a time; only one alone measures time")
+    real.add_argument("--seconds", type=float, default=3600, metavar="S", help="begin no job after so long")
+    inner = commands.add_parser("trainer-worker")
+    inner.add_argument("--fraction", type=float, required=True)
     about = commands.add_parser("environment", help="print what a record says about this machine")
     for each in (run, many, worker, about):
         each.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: count on a CPU, for tests")
@@ -186,6 +195,14 @@ def list_grid(entries: list[Entry], asked: argparse.Namespace) -> None:
 
 
 def obey(asked: argparse.Namespace) -> int:
+    if asked.command == "trainer":
+        from .trainer import run
+
+        return run(asked)
+    if asked.command == "trainer-worker":
+        from .trainer_worker import serve
+
+        return serve(asked.fraction)
     if getattr(asked, "beside", 1) < 1:
         fail(f"--beside must be at least 1, found {asked.beside}")
     if asked.steps < 2:
