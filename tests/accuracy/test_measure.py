@@ -362,6 +362,61 @@ class Grid(unittest.TestCase):
             self.assertIn("ranks", predicted(json.loads(written[0].read_text())))
 
 
+FAKE = """
+import json, sys
+print(json.dumps({"environment": %s}), flush=True)
+for number, line in enumerate(sys.stdin, 1):
+    layers = json.loads(line)["model"]["num_hidden_layers"]
+    if layers == 1:
+        sys.exit(1)
+    if layers == 2:
+        print(json.dumps({"error": "ValueError: no such thing", "residue": 1 << 30}), flush=True)
+    elif layers == 3 and float(sys.argv[3]) < 0.9:
+        print(json.dumps({"out_of_memory": "tried 4 GiB", "residue": 0}), flush=True)
+    else:
+        print(json.dumps({"metrics": {"allocated": 1 << 32, "reserved": 5 << 30}, "phases": {"forward": 1}, "holds": {"parameters": 2}, "parameters": 3,
+                          "trained": 3, "seconds": 0.5, "attention": "eager", "experts": None, "takes num_items_in_batch": True,
+                          "pictures": {"input_ids": [2, 8]}, "residue": 0}), flush=True)
+"""
+
+
+class TrainerRuns(unittest.TestCase):
+    HERE = {"gpu": "h100-sxm-80gb", "product": "NVIDIA H100 80GB HBM3", "memory": 85017624576, "capability": "9.0", "cuda": "13.0", "driver": "580",
+            "torch": "2.11.0", "transformers": "5.17.0", "accelerate": "1.15.0", "peft": "0.21.0"}
+
+    def test_a_process_that_dies_ends_no_run(self):
+        from measure import trainer, trainer_jobs
+
+        with tempfile.TemporaryDirectory() as folder:
+            fake, jobs, out = (Path(folder) / name for name in ("fake.py", "jobs.jsonl", "out.jsonl"))
+            fake.write_text(FAKE % repr(self.HERE))
+            lines = [{"name": f"l{layers}", "job": trainer_jobs.job({**trainer_jobs.LLAMA, "num_hidden_layers": layers})} for layers in (4, 1, 2, 3, 5)]
+            jobs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            with mock.patch.object(trainer, "SCRIPT", fake):
+                code, said_, _ = said("trainer", str(jobs), "--append", str(out), "--workers", "2", "--seconds", "60")
+            self.assertEqual(code, 0)
+            self.assertIn("l2: failed: ValueError: no such thing", said_)
+            self.assertIn("l3: measured: 4.000 GiB", said_)
+            self.assertEqual(said_.splitlines()[-1].split(", ")[-1], "0 not begun")
+            made = [json.loads(line) for line in out.read_text().splitlines()]
+        self.assertEqual(sorted(each["id"].split("-")[1] for each in made), ["l3", "l3", "l4", "l4", "l5", "l5"])
+        self.assertEqual({each["job"]["attention"] for each in made}, {"eager"})
+        self.assertEqual({each["refused"] for each in validated(made)}, {None})
+
+    def test_every_job_has_a_name_of_its_own_and_inputs(self):
+        from measure import trainer_inputs, trainer_jobs, trainer_step
+
+        entries = trainer_jobs.entries()
+        self.assertEqual(len({entry["name"] for entry in entries}), len(entries))
+        for job in (entry["job"] for entry in entries):
+            trainer_step.precision_of(job)
+            self.assertIn((job["optimizer"]["name"], job["optimizer"].get("implementation")), trainer_step.OPTIMIZERS)
+        config = types.SimpleNamespace(model_type="llama", vocab_size=64, image_token_id=33)
+        given = trainer_inputs.batch_of(types.SimpleNamespace(config=config, dtype=torch.bfloat16), {"batch": {"micro": 2, "sequence": 64, "padded": True}})
+        self.assertEqual((int(given["attention_mask"].sum()), int((given["labels"] == -100).sum())), (120, 8))
+        self.assertFalse(bool((given["input_ids"] == 33).any()))
+
+
 class Mistakes(unittest.TestCase):
     def test_each_has_a_sentence(self):
         for change, sentence in (

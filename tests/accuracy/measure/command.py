@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     real = commands.add_parser("trainer", help="measure steps of transformers.Trainer: many jobs, a few processes")
     real.add_argument("jobs", type=Path, nargs="?", help="a file of jobs, one a line: {\"name\": …, \"job\": {…}}; left out: those of trainer_jobs.py")
     real.add_argument("--list", action="store_true", help="print them, one a line")
-    real.add_argument("--only", default="", metavar="TEXT,TEXT", help="those whose name has one of the texts in it")
+    real.add_argument("--only", default="", metavar="TEXT,TEXT", help="those whose name has one of the texts in it; =NAME: is it")
     real.add_argument("--append", type=Path, metavar="FILE", help="append records to FILE; what failed goes to FILE.log")
     real.add_argument("--workers", type=int, default=1, metavar="N", help="processes at a time; only one alone measures time")
     real.add_argument("--seconds", type=float, default=3600, metavar="S", help="begin no job after so long")

@@ -23,8 +23,10 @@ from .records import KNOWN_GPUS
 SCRIPT = Path(__file__).resolve().parent.parent / "measure.py"
 FAMILY = "hf-trainer-step"
 SOURCE = "tests/accuracy/measure.py trainer"
-START, LONGEST, LEAST_RESIDUE = 120.0, 60.0, 1 << 16
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false"}
+START, LONGEST = 120.0, 60.0  # seconds
+MOST_LEFT = 1 << 22  # bytes of a job that the next may find; more ends the process
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false",
+           "OMP_NUM_THREADS": "2"}
 Entry = dict[str, Any]
 
 
@@ -155,25 +157,29 @@ class Run:
             began = time.monotonic()
             result = worker.run(entry["job"], min(LONGEST, self.left() + 10))
             self.tell(entry, worker.here, result, time.monotonic() - began, alone)
-            if result is None or worker.left > LEAST_RESIDUE:
+            if result is None or worker.left > MOST_LEFT:
                 worker.stop()
                 worker = None
         if worker is not None:
             worker.stop()
 
 
+def named(name: str, only: str) -> bool:
+    return any(name == part[1:] if part.startswith("=") else part in name for part in only.split(","))
+
+
 def read_entries(file: Path | None, only: str) -> list[Entry]:
     if file is None:
         from .trainer_jobs import entries
 
-        return [each for each in entries() if any(part in each["name"] for part in only.split(","))]
+        return [each for each in entries() if named(each["name"], only)]
     try:
         found = [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
     except (OSError, json.JSONDecodeError) as error:
         fail(f"{file}: {error}")
     if any(not isinstance(each, dict) or {"name", "job"} - each.keys() for each in found):
         fail(f"{file}: each line must be an object with name and job")
-    return [each for each in found if any(part in each["name"] for part in only.split(","))]
+    return [each for each in found if named(each["name"], only)]
 
 
 def run(asked: argparse.Namespace) -> int:
