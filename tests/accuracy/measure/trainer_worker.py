@@ -48,7 +48,7 @@ def serve(fraction: float) -> int:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     here = environment("cuda") | {name: version_of(name) for name in ("accelerate", "peft")}
-    import transformers  # noqa: F401 - the time that this takes belongs to no job
+    from transformers import Trainer, TrainingArguments  # noqa: F401 - the time that this takes belongs to no job
 
     torch.cuda.set_per_process_memory_fraction(fraction)
     print(json.dumps({"environment": here}), file=out, flush=True)
