@@ -174,6 +174,17 @@ inline language_model count_olmo_hybrid(const config& c, tally& t) {
   return count_frame(c, t, s);
 }
 
+/// Kimi Delta Attention: queries, keys and values behind convolutions, a gate that forgets and one over the output, both of the rank of a head.
+inline void count_kimi_delta(tally& t, std::int64_t hidden, std::int64_t heads, std::int64_t width, std::int64_t conv, std::int64_t times) {
+  const auto inner = checked::mul(heads, width);
+  t.linear(component::attention, hidden, inner, false, checked::mul(4, times));
+  t.linear(component::attention, conv, inner, false, checked::mul(3, times));
+  t.linear(component::attention, hidden, checked::add(checked::mul(2, width), heads), false, times);
+  t.linear(component::attention, width, inner, false, checked::mul(2, times));
+  t.add(component::attention, checked::add(inner, heads), times);
+  t.rms_norm(width, times);
+}
+
 /// moonshotai's modeling_kimi.py: Kimi Delta Attention (KimiDeltaAttention) and, in some layers, latent attention; experts, whose correction bias is
 /// not counted, as it is not in the published total. Code beside the checkpoint: sizes must be stated.
 inline language_model count_kimi_linear(const config& c, tally& t) {
@@ -197,13 +208,7 @@ inline language_model count_kimi_linear(const config& c, tally& t) {
       named[i] = true;
     }
   const auto deltas = static_cast<std::int64_t>(kda->size());
-  const auto inner = checked::mul(heads, width);
-  t.linear(component::attention, s.hidden, inner, false, checked::mul(4, deltas));
-  t.linear(component::attention, conv, inner, false, checked::mul(3, deltas));
-  t.linear(component::attention, s.hidden, checked::add(checked::mul(2, width), heads), false, deltas);
-  t.linear(component::attention, width, inner, false, checked::mul(2, deltas));
-  t.add(component::attention, checked::add(inner, heads), deltas);
-  t.rms_norm(width, deltas);
+  count_kimi_delta(t, s.hidden, heads, width, conv, deltas);
   count_latent(t, s, m, false, s.layers - deltas);
   expect(c, "moe_layer_freq", 1);
   const auto dense = c.number({"first_k_dense_replace"}, needed, 0, config::most);

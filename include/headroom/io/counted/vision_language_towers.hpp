@@ -98,8 +98,8 @@ inline void count_glm4v_vision(const config& c, tally& t) {
   t.linear(component::projector, out, q.ffn, false, 2);
   t.linear(component::projector, q.ffn, out, false);
 }
-/// modeling_glm_ocr.py, GlmOcrVisionModel: norms of queries and keys; the merger is three times as wide inside as outside.
-inline void count_glm_ocr_vision(const config& c, tally& t) {
+/// GlmOcrVisionModel and Glm5NextVisionModel: norms of queries and keys; `inside`, the merger's MLP.
+inline void count_glm_sight(const config& c, tally& t, std::int64_t inside) {
   const auto q = read_qwen_sight(c, t, 24, 1024, 4096, 14, true);
   c.ignore({"image_size"});
   const auto out = c.size({"out_hidden_size"}, 1536), heads = c.count({"num_heads"}, 16);
@@ -107,13 +107,14 @@ inline void count_glm_ocr_vision(const config& c, tally& t) {
   count_layers({.layers = q.depth, .hidden = q.hidden, .ffn = q.ffn, .bias = bias, .key_bias = bias, .out_bias = bias, .mlp_bias = bias, .gated = true, .rms = true}, t);
   t.rms_norm(q.hidden / heads, checked::mul(2, q.depth));
   t.rms_norm(q.hidden);
-  const auto inside = checked::mul(out, c.size({"in_channels"}, 3));
   t.linear(component::projector, q.merged, out, true);
   t.linear(component::projector, out, out, false);
   t.layer_norm(out);
   t.linear(component::projector, out, inside, false, 2);
   t.linear(component::projector, inside, out, false);
 }
+/// modeling_glm_ocr.py: the merger is three times as wide inside as outside.
+inline void count_glm_ocr_vision(const config& c, tally& t) { count_glm_sight(c, t, checked::mul(c.size({"out_hidden_size"}, 1536), c.size({"in_channels"}, 3))); }
 
 /// modeling_sam.py, SamVisionEncoder: positions in a plane, relative positions in each layer, windows in most; and a neck of convolutions.
 struct sam_usual {

@@ -1,0 +1,57 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What transformers 5.17 added: random configurations against the classes' own totals, and what is refused of them.
+#include <headroom/io/counted.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "counted_rows.hpp"
+
+namespace test_counted_newest {
+
+using nlohmann::json;
+
+namespace {
+
+std::string objection(const json& config) {
+  try {
+    headroom::io::count_config(config);
+  } catch (const headroom::job_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+json with(const char* type, const char* name, const json& keys) {
+  json all{{"model_type", type}, {"architectures", {name}}};
+  all.update(keys);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("random configurations of Hy4, Qwen4-Exp and GLM-5.3 count exactly, and their classes at their defaults") {
+  const auto seen = counted_rows::count_all("counted_newest.json");
+  CHECK(seen.exact == 81);
+  CHECK(seen.refused == 0);
+}
+
+TEST_CASE("what the newest classes cannot be built from is refused by its key") {
+  const json sparse{{"indexer_n_heads", 4}, {"indexer_kv_heads", 1}, {"indexer_head_dim", 128}};
+  const auto qwen = [&](json keys) { return keys.update(sparse), objection(with("qwen4_exp_text", "Qwen4ExpForCausalLM", keys)); };
+  CHECK(qwen({}).empty());
+  CHECK(objection(with("qwen4_exp_text", "Qwen4ExpForCausalLM", json::object())).find("indexer_head_dim") != std::string::npos);
+  CHECK(qwen({{"ple_layer_ids", {1}}}).find("eos_token_id must be a number where layers have embeddings of n-grams") != std::string::npos);
+  CHECK(qwen({{"ple_layer_ids", {1}}, {"eos_token_id", 2}, {"ple_embed_dim", 100}}).find("ple_embed_dim must be a multiple of the 16 heads of n-grams, found 100") != std::string::npos);
+  CHECK(qwen({{"ple_layer_ids", {41}}, {"eos_token_id", 2}}).find("ple_layer_ids") != std::string::npos);
+  CHECK(qwen({{"layer_types", {"mamba"}}, {"num_hidden_layers", 1}}).find("layer_types must hold linear_attention, qwen_sparse_attention, full_attention alone") != std::string::npos);
+  CHECK(objection(with("hy_v4", "HYV4ForCausalLM", {{"q_lora_rank", nullptr}})).find("q_lora_rank") != std::string::npos);
+  CHECK(objection(with("hy_v4", "HYV4ForCausalLM", {{"first_k_dense_replace", 3}})).find("first_k_dense_replace is not known for HYV4ForCausalLM") != std::string::npos);
+  const auto glm = [](const json& keys) { return objection(with("glm5_next_text", "Glm5NextTextModel", keys)); };
+  CHECK(glm({{"qk_rope_head_dim", 64}}).find("qk_rope_head_dim must be 0 for glm5_next_text, found 64") != std::string::npos);
+  CHECK(glm({{"num_key_value_heads", 8}}).find("num_key_value_heads must be num_attention_heads") != std::string::npos);
+  CHECK(glm({{"index_topk_pattern", "FS"}}).find("index_topk_pattern is not read here; say the same with indexer_types") != std::string::npos);
+  CHECK(glm({{"head_dim", 0}}).empty());  // as the class saves it
+}
+
+}  // namespace test_counted_newest
