@@ -76,8 +76,8 @@ inline void count_speaking(const config& c, tally& t) {
 /// Layers of a tower whose features are joined: one, or a list of them.
 inline std::int64_t feature_layers(const config& c, const char* key = "vision_feature_layer") {
   const json* value = c.find({key});
-  const auto layer = [](const json& v) { return v.is_number_integer(); };
-  if (value != nullptr && !value->is_null() && !layer(*value) && !(value->is_array() && std::all_of(value->begin(), value->end(), layer)))
+  const auto layer = [](const json& v) { return v.is_number_integer() && v >= -config::most && v <= config::most; };
+  if (value != nullptr && !value->is_null() && !layer(*value) && !(value->is_array() && !value->empty() && std::all_of(value->begin(), value->end(), layer)))
     complain(c.at(key) + " must be the number of a layer, or a list of them, found " + shown(*value));
   return value != nullptr && value->is_array() ? static_cast<std::int64_t>(value->size()) : 1;
 }

@@ -30,8 +30,10 @@ inline shape read_text_config(const config& text, const char* usual, const char*
 }
 
 inline void require_one_layer(const config& c) {
-  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() != 1)
-    complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+  const json* layer = c.find({"vision_feature_layer"});
+  if (layer == nullptr || layer->is_null()) return;
+  const json& one = layer->is_array() && layer->size() == 1 ? layer->front() : *layer;
+  if (!one.is_number_integer() || one < -config::most || one > config::most) complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
 }
 
 }  // namespace headroom::io::detail
