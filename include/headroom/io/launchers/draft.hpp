@@ -38,7 +38,7 @@ class draft {
     std::string shown;
     auto* at = &job;
     for (const auto key : path) {
-      if (at->is_string()) *at = spelled_out(shown, *at, place);
+      if (at->is_string()) *at = draft_facts::spelled_out(shown, *at, place);
       if (!at->is_object()) *at = json_value::object();
       shown = joined(shown, key);
       at = &(*at)[std::string{key}];
@@ -181,7 +181,7 @@ class draft {
   }
   /// … or known to change memory in a way that is not modelled.
   void unmodelled_key(const std::string& key, const json_value& value, const std::string& place, std::string_view whose = {}) {
-    refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", whose.empty() ? std::string{} : " (" + std::string{whose} + ")");
+    refuse_key(key, place, " = " + draft_facts::shown_value(value) + " is not modelled by this version", whose.empty() ? std::string{} : " (" + std::string{whose} + ")");
   }
 
   std::optional<stage_rule> stages;
@@ -259,24 +259,12 @@ class draft {
     notes.push_back(place + ": " + key + " is ignored, as asked");
     if (std::find(ignored.begin(), ignored.end(), key) == ignored.end()) ignored.push_back(key);
   }
-  static std::string shown_value(const json_value& v) {
-    auto text = v.dump(-1, ' ', false, json_value::error_handler_t::replace);
-    return text.size() > 40 ? text.substr(0, 37) + "..." : text;
-  }
   void overridden(const std::string& path, const json_value& before, const json_value& after, const std::string& place) {
     const auto old = place_of(path);
-    notes.push_back(place + ": " + path + " " + shown_value(after) + " instead of " + shown_value(before) + (old.empty() ? "" : " (" + old + ")"));
+    notes.push_back(place + ": " + path + " " + draft_facts::shown_value(after) + " instead of " + draft_facts::shown_value(before) + (old.empty() ? "" : " (" + old + ")"));
   }
   void forget(const std::string& path) {
     for (auto it = places_.lower_bound(path + "."); it != places_.end() && it->first.starts_with(path + ".");) it = places_.erase(it);
-  }
-  /// The object that a word stands for, so that a part of it can be said.
-  static json_value spelled_out(const std::string& path, const json_value& word, const std::string& place) {
-    constexpr std::pair<std::string_view, const char*> first[] = {
-        {"model", "base"}, {"framework", "name"}, {"optimizer", "name"}, {"hardware.gpu", "name"}, {"objective", "kind"}, {"recompute", "mode"}};
-    for (const auto& [key, part] : first)
-      if (key == path) return {{part, word}};
-    fail("headroom: " + place + ": " + path + " is " + word.dump() + ", one word, of which no part can be changed: give it whole, " + path + "={...}");
   }
 
   void put(json_value& at, json_value value, const std::string& path, const std::string& place) {

@@ -97,6 +97,21 @@ struct default_of_release {
   friend bool operator==(const default_of_release&, const default_of_release&) = default;
 };
 
+/// A value as a sentence shows it.
+inline std::string shown_value(const json_value& v) {
+  auto text = v.dump(-1, ' ', false, json_value::error_handler_t::replace);
+  return text.size() > 40 ? text.substr(0, 37) + "..." : text;
+}
+
+/// The object that a word stands for, so that a part of it can be said.
+inline json_value spelled_out(const std::string& path, const json_value& word, const std::string& place) {
+  constexpr std::pair<std::string_view, const char*> first[] = {
+      {"model", "base"}, {"framework", "name"}, {"optimizer", "name"}, {"hardware.gpu", "name"}, {"objective", "kind"}, {"recompute", "mode"}};
+  for (const auto& [key, part] : first)
+    if (key == path) return {{part, word}};
+  fail("headroom: " + place + ": " + path + " is " + word.dump() + ", one word, of which no part can be changed: give it whole, " + path + "={...}");
+}
+
 }  // namespace draft_facts
 
 }  // namespace headroom::io

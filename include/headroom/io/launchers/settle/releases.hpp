@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/trl/reentry.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 namespace headroom::io::detail {
@@ -26,19 +27,25 @@ inline std::int32_t release_of(const json_value& value, const std::string& path)
   return number(0, dot) * 100 + number(dot + 1, text.find('.', dot + 1));
 }
 
+/// The model as far as files say it; none where it is no model, which is said where the job is made.
+inline std::optional<shape> model_said(const draft& d) {
+  const auto* m = d.find({"model"});
+  if (m == nullptr) return std::nullopt;
+  try {
+    return read_model(*m, "model", "/nonexistent/folder");
+  } catch (const job_error&) {
+    return std::nullopt;
+  }
+}
+
 /// Routed experts, whichever program over transformers trains them: one after the other before its release 5, in grouped products since
 /// (framework/hf_trainer.hpp). A job file that is read, too, says framework.version itself.
 inline void ask_how_experts_run(draft& d) {
   const bool over = d.framework_is("hf-trainer") || d.framework_is("deepspeed");
   if (!over || d.has({"framework", "version"}) || d.has_read(file_kind::job)) return;
   const auto sparse = [](const draft& of) {
-    const auto* m = of.find({"model"});
-    if (m == nullptr) return false;
-    try {
-      return read_model(*m, "model", "/nonexistent/folder").sparse();
-    } catch (const job_error&) {
-      return false;  // said where the job is made
-    }
+    const auto m = model_said(of);
+    return m && m->sparse();
   };
   d.releases.push_back({"transformers", 500, d.place_of("framework.name"), "routed experts run one after the other before transformers 5, and in grouped products since", false, nullptr, sparse,
                         [](draft& of, const std::string& place) {
@@ -62,13 +69,8 @@ inline std::int32_t first_release_of(const shape& m) {
   return m.vision.kind == vision_kind::gemma4 || m.value_norm ? 505 : 0;
 }
 inline std::int32_t first_release_of(const draft& d) {
-  const auto* m = d.find({"model"});
-  if (m == nullptr || d.has_read(file_kind::job)) return 0;
-  try {
-    return first_release_of(read_model(*m, "model", "/nonexistent/folder"));
-  } catch (const job_error&) {
-    return 0;  // said where the job is made
-  }
+  const auto m = d.has_read(file_kind::job) ? std::nullopt : model_said(d);
+  return m ? first_release_of(*m) : 0;
 }
 
 /// Gemma 4's layers that see all have heads of 512. Until transformers 5.13 (9d011e8375 of 2026-07-02, integrations/sdpa_attention.py) keys and values were not
