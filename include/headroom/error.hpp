@@ -68,7 +68,7 @@ struct objection {
   /// In words. Not in constant expressions.
   [[nodiscard]] job_error in_words() const {
     char text[400];
-    if (name != nullptr) std::snprintf(text, sizeof text, "%s (found \"%s\")", sentence, name);
+    if (name != nullptr && *name != 0) std::snprintf(text, sizeof text, "%s (found \"%s\")", sentence, name);
     else if (has_found) std::snprintf(text, sizeof text, "%s (found %lld)", sentence, static_cast<long long>(found));
     else std::snprintf(text, sizeof text, "%s", sentence);
     return job_error(text);

@@ -129,7 +129,7 @@ TEST_CASE("scores that are written out take time as their pairs of positions: of
 TEST_CASE("what is not timed is refused by name") {
   auto j = trainer(models::t5_base, 1, 512);
   j.framework = frameworks::megatron;
-  CHECK_THROWS_WITH_AS(cost(j), "headroom: the step time of vision towers and encoder-decoder models is predicted for trainers over PyTorch's own modules alone by this version; framework", job_error);
+  CHECK_THROWS_WITH_AS(cost(j), "headroom: the step time of vision towers and encoder-decoder models is predicted for trainers over PyTorch's own modules alone by this version; framework (found \"megatron\")", job_error);
   j = trainer(models::llava_1_5_7b, 1, 1024);
   j.objective.kind = objective_kind::dpo;
   CHECK_THROWS_WITH_AS(cost(j), "headroom: the step time of vision towers and encoder-decoder models is predicted for objective \"sft\" alone by this version", job_error);

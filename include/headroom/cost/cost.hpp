@@ -17,15 +17,15 @@ template <class No = refusing>
 constexpr objection check_cost(const job& j, const No& no = {}) {
   const auto& m = j.model;
   if (m.vision.kind != vision_kind::none || m.encoder.layers > 0) {
-    if (!j.framework.modules.eager()) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for trainers over PyTorch's own modules alone by this version; framework");
+    if (!j.framework.modules.eager()) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for trainers over PyTorch's own modules alone by this version; framework", j.framework.label);
     if (j.objective.kind != objective_kind::sft) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for objective \"sft\" alone by this version");
   }
   if (const auto why = check_method_cost(j, no)) return why;
   if (chunks_by_trl(j)) return no("headroom: the step time of TRL's chunked_nll is not predicted by this version; loss.kind must be full");
   if (j.fake_quantization.active()) return no("headroom: the step time of fake quantisation, whose many small kernels take a large part of it, is not predicted by this version; fake_quantization.group", j.fake_quantization.group);
-  if (j.framework.modules.megatron() && j.offload.optimizer != place::on_gpu) return no("headroom: the step time of Megatron's optimizer on the host is not predicted by this version; offload.optimizer");
+  if (j.framework.modules.megatron() && j.offload.optimizer != place::on_gpu) return no("headroom: the step time of Megatron's optimizer on the host is not predicted by this version; offload.optimizer must be none");
   if (m.pattern.given() && j.framework.modules.megatron() && (j.parallel.context > 1 || m.mtp_layers > 0))
-    return no("headroom: the step time of patterns of layer kinds (model.pattern) under Megatron is predicted only without context parallelism and multi-token prediction by this version; parallel.context");
+    return no("headroom: the step time of patterns of layer kinds (model.pattern) under Megatron is predicted only without context parallelism and multi-token prediction by this version; parallel.context must be 1, and model.mtp_layers 0");
   for (std::size_t k = 0; k < j.hardware.kinds(); ++k)
     if (const auto why = check_rates(j.hardware.accelerator(k), no)) return why;
   return {};

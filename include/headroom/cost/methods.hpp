@@ -154,7 +154,7 @@ constexpr objection check_method_cost(const job& j, const auto& no) {
   const auto& r = j.rollout;
   if (j.objective.kind == objective_kind::sft) return {};
   if (j.framework.modules.megatron()) return no("headroom: the step time of methods other than sft over Megatron's layers is not predicted by this version; framework", j.framework.label);
-  if (j.hardware.kinds() > 1) return no("headroom: the step time of methods other than sft on several kinds of GPU is not predicted by this version; hardware.gpu");
+  if (j.hardware.kinds() > 1) return no("headroom: the step time of methods other than sft on several kinds of GPU is not predicted by this version; hardware must be of one kind");
   if (r.given() && !r.by_module() && !r.shares_gpus() && r.gpus < 1)
     return no("headroom: the step time of a method whose engine has GPUs of its own needs rollout.gpus: how many they are");
   return {};
