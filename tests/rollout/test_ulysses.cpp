@@ -137,6 +137,60 @@ TEST_CASE("heads go round: as many as the ranks divide, and keys that several ra
   CHECK(why(tuned("qwen2.5-3b", 2, 2, 4, 512, 0.2, 2)).empty());
 }
 
+TEST_CASE("each thing that the exchange of heads is not modelled with is refused by itself") {
+  const auto why = [](const job& j) {
+    const auto o = detail::check_ulysses(j, objecting{});
+    return std::string{o.sentence == nullptr ? "" : o.sentence};
+  };
+  const auto base = tuned("qwen2.5-7b", 4, 4, 4, 512, 0.2, 2);
+  REQUIRE(why(base).empty());
+  const auto plain = [&](void (*change)(job&)) {
+    auto j = base;
+    change(j);
+    CHECK(why(j).find("modelled for decoders of plain layers and attention by this version, not compiled") != std::string::npos);
+  };
+  plain([](job& j) { j.model.experts.count = 8; });
+  plain([](job& j) { j.model.mla.kv_rank = 512; });
+  plain([](job& j) { j.model.sliding_window = 64; });
+  plain([](job& j) { j.model.encoder.layers = 1; });
+  plain([](job& j) { j.model.vision.kind = vision_kind::clip; });
+  plain([](job& j) { j.model.pattern.period = 2; });
+  plain([](job& j) { j.model.attention_softcap = 50; });
+  plain([](job& j) { j.model.gated_attention = true; });
+  plain([](job& j) { j.model.attention_sinks = true; });
+  plain([](job& j) { j.compile = true; });
+  // Whose, and of what: verl's GRPO, RLOO and SFT over FSDP, ms-swift's GRPO over what gathers no units.
+  using enum objective_kind;
+  for (const auto kind : {sft, dpo, kto, orpo, cpo, simpo, reward, classification, distill, ppo, grpo, rloo}) {
+    auto j = base;
+    j.objective.kind = kind;
+    CHECK(why(j).empty() == (kind == grpo || kind == rloo || kind == sft));
+    j.sharding = zero(2);
+    CHECK(why(j).find("is modelled of verl's GRPO, RLOO and SFT over FSDP") != std::string::npos);
+    j.objective.code = method_code::ms_swift, j.batch.packed = true;
+    CHECK(why(j).empty() == (kind == grpo));
+    j.sharding = fsdp1();
+    CHECK_FALSE(why(j).empty());
+  }
+  // Flash attention of samples without padding, which ms-swift joins to rows.
+  auto j = base;
+  j.attention = attention::sdpa;
+  CHECK(why(j).find("attention must be flash") != std::string::npos);
+  j = base, j.batch.padded = true;
+  CHECK(why(j).find("batch.padded false") != std::string::npos);
+  j = base, j.objective.code = method_code::ms_swift, j.sharding = zero(2), j.batch.padded = true;
+  CHECK(why(j).find("of ms-swift batch.packed true") != std::string::npos);
+  j.batch.packed = true;
+  CHECK(why(j).empty());
+  // Two heads of keys for four ranks: verl repeats them, ms-swift does not.
+  j.model.kv_heads = 2;
+  CHECK(why(j).find("divide kv_heads or, of verl, be a multiple of them") != std::string::npos);
+  j = base, j.model.kv_heads = 2;
+  CHECK(why(j).empty());
+  j.model.heads = 30, j.model.kv_heads = 4;
+  CHECK_FALSE(why(j).empty());
+}
+
 /// modelscope/ms-swift examples/train/sequence_parallel/sequence_parallel_grpo.sh, with fewer and shorter samples.
 job swift_cut(int cut, const char* framework, const char* sharding) {
   return io::read_job(io::parse_json(std::string{R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8, "host_memory_gib": 2048}, "framework": ")"} + framework + R"(", "precision": )" +
