@@ -41,7 +41,9 @@ inline bool import_setting(draft& d, const shell_word& w, const std::string& sou
       const auto one = value.substr(at, end - at);
       const auto colon = one.find(':');
       const auto key = one.substr(0, colon), said = colon == std::string::npos ? std::string{} : one.substr(colon + 1);
-      if (key == "expandable_segments")
+      if (key == "expandable_segments" && said != "True" && said != "true" && said != "False" && said != "false")  // c10 AllocatorConfig.cpp parseExpandableSegments
+        fail("headroom: " + place + ": PYTORCH_CUDA_ALLOC_CONF expandable_segments must be True or False, found " + in_quotes(said));
+      else if (key == "expandable_segments")
         d.say({"environment", "allocator", key}, said == "True" || said == "true", place);
       else if (key == "backend" && said != "native")
         fail("headroom: " + place + ": PYTORCH_CUDA_ALLOC_CONF backend " + in_quotes(said) + " is not modelled by this version");
@@ -66,7 +68,7 @@ inline bool import_count(draft& d, const shell_word& w, const std::string& sourc
                                                                                                                           : nullptr;
   if (key == nullptr || !w.known()) return false;
   const auto n = typed(w.text.substr(equals + 1));
-  if (n.is_number()) d.say({"hardware", key}, whole_at(n, source + ":" + std::to_string(w.line) + ": " + name, 1, 1 << 20), source + ":" + std::to_string(w.line));
+  if (n.is_number()) d.say({"hardware", key}, count_at(n, source + ":" + std::to_string(w.line) + ": " + name, 1, 1 << 20), source + ":" + std::to_string(w.line));
   return true;
 }
 
@@ -82,7 +84,7 @@ inline std::optional<std::int64_t> how_many(const argument& a, const std::string
     if (text.substr(0, colon) != text.substr(colon + 1)) fail("headroom: " + place + " " + in_quotes(text) + " leaves the number of nodes open: say how many with --set hardware.nodes=N");
     text.resize(colon);
   }
-  return whole_at(typed(text), place, 1, 1 << 20);
+  return count_at(typed(text), place, 1, 1 << 20);
 }
 
 }  // namespace headroom::io::detail

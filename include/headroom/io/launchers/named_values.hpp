@@ -24,7 +24,8 @@ inline bool truth(const json_value& v, const std::string& path) {
 
 class named_values {
  public:
-  named_values(const document& from, std::int64_t most) : from_(&from), most_(most) {}
+  /// `bare`: what is on or off is said by its name alone (argparse's store_true, which ends at a word behind it).
+  named_values(const document& from, std::int64_t most, bool bare = false) : from_(&from), most_(most), bare_(bare) {}
 
   /// Null where the document does not say it. `key` is kept: it is a literal.
   const json_value* take(std::string_view key) {
@@ -34,11 +35,12 @@ class named_values {
   }
   bool on(std::string_view key, bool otherwise = false) {
     const auto* v = take(key);
+    if (v != nullptr && bare_ && !v->is_boolean()) wrong_value(std::string{key}, "a name without a value", *v);
     return v == nullptr ? otherwise : truth(*v, std::string{key});
   }
   std::int64_t number(std::string_view key, std::int64_t otherwise, std::int64_t low = 1) {
     const auto* v = take(key);
-    return v == nullptr ? otherwise : whole_at(*v, std::string{key}, low, most_);
+    return v == nullptr ? otherwise : count_at(*v, std::string{key}, low, most_);
   }
   std::string word(std::string_view key, std::string_view otherwise) {
     const auto* v = take(key);
@@ -69,6 +71,7 @@ class named_values {
  private:
   const document* from_;
   std::int64_t most_;
+  bool bare_;
   std::vector<std::string_view> taken_;
 };
 

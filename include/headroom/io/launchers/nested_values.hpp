@@ -67,7 +67,7 @@ class nested_values {
   }
   [[nodiscard]] std::int64_t number(const std::string& path, std::int64_t otherwise, std::int64_t low = 1) const {
     const auto* v = find(path);
-    return v == nullptr ? otherwise : whole_at(*v, path, low, std::int64_t{1} << 31);
+    return v == nullptr ? otherwise : count_at(*v, path, low, std::int64_t{1} << 31);
   }
   [[nodiscard]] double share(const std::string& path, double otherwise) const {
     const auto* v = find(path);

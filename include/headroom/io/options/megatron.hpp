@@ -116,10 +116,10 @@ inline void apply_megatron_exchanges(job& j, key_reader& k, const option_merger&
               "parallel", "context_kind", k.at("cp-comm-type"));
   }
   if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
-    f.pipeline.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
+    f.pipeline.microbatch_group = static_cast<std::int32_t>(count_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
   const bool defers = takes(k, "defer-embedding-wgrad-compute");
   if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
-    f.pipeline.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
+    f.pipeline.deferral_limit = static_cast<std::int32_t>(count_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
 }
 
 }  // namespace detail
@@ -136,7 +136,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (const auto impl = word("transformer-impl"); !impl.empty() && !f.modules.deepspeed()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
   if (word("spec") == "local") f.modules.kind = layer_modules::megatron_local;  // pretrain_bert.py
   for (const auto* key : {"encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size"})
-    if (const auto* v = k.take(key); v != nullptr && whole_at(*v, k.at(key), 0, 4096) > 0)
+    if (const auto* v = k.take(key); v != nullptr && count_at(*v, k.at(key), 0, 4096) > 0)
       fail("headroom: " + k.at(key) + " is not modelled by this version; it must be 0: an encoder with ranks of its own");
   if (on("no-use-layer-wise-param-layout")) f.optimizer.muon = muon_layout::dealt_out;
   if (grads_overlap && j.optimizer.vector_moments > 0 && f.optimizer.muon == muon_layout::one_buffer) f.optimizer.muon = muon_layout::buckets;

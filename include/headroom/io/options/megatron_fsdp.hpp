@@ -30,7 +30,7 @@ inline void apply_megatron_fsdp(job& j, key_reader& k, const option_merger& merg
   if (const auto* v = k.take("outer-dp-sharding-strategy"); v != nullptr && string_at(*v, k.at("outer-dp-sharding-strategy")) != "no_shard")
     fail("headroom: " + k.at("outer-dp-sharding-strategy") + " must be \"no_shard\" in this version");
   if (const auto* v = k.take("suggested-communication-unit-size"); v != nullptr)
-    merge.set(j.sharding.communication_unit, whole_at(*v, k.at("suggested-communication-unit-size"), 1, std::int64_t{1} << 60), "sharding",
+    merge.set(j.sharding.communication_unit, count_at(*v, k.at("suggested-communication-unit-size"), 1, std::int64_t{1} << 60), "sharding",
               "suggested_communication_unit_size", k.at("suggested-communication-unit-size"));
   for (const auto* key : {"fsdp-double-buffer", "use-nccl-ub"})
     if (const auto* v = k.take(key); v != nullptr && flag_at(*v, k.at(key)))

@@ -71,7 +71,7 @@ inline void apply_megatron_graphs(profile& f, key_reader& k) {
     });
   }
   const auto* steps = k.take("cuda-graph-warmup-steps");
-  const bool at_once = steps != nullptr && whole_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0;
+  const bool at_once = steps != nullptr && count_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0;
   if (impl == "none") return;
   f.graphs.capture = impl == "local" ? graph_capture::by_framework : graph_capture::by_engine;
   if (at_once && impl != "local") f.graphs.modules = whole ? 7 : modules;

@@ -88,6 +88,14 @@ inline std::int64_t whole_at(const json_value& value, const std::string& path, s
   return n;
 }
 
+/// The same where a program counts: int("1e3") and int("8.0") end it in Python, and so does a float in its place (argparse's type=int; torch's
+/// BatchSampler, dacite, GPT-NeoX's validate_types).
+inline std::int64_t count_at(const json_value& value, const std::string& path, std::int64_t low, std::int64_t high) {
+  const auto n = whole_at(value, path, low, high);
+  if (value.is_number_float()) wrong_value(path, "a whole number in digits alone", value);
+  return n;
+}
+
 /// A number in [low, high], whole or not.
 inline double number_at(const json_value& value, const std::string& path, double low, double high) {
   double d{};

@@ -150,16 +150,24 @@ class accelerate_config {
     refuse_tower_class(at(k.at("fsdp_transformer_layer_cls_to_wrap")), layer);
     if (!layer.empty() && !wraps_layers(layer))
       d_->unmodelled_key(k.at("fsdp_transformer_layer_cls_to_wrap"), layer, at(k.at("fsdp_transformer_layer_cls_to_wrap")));
-    const auto* ahead = stated(k, "fsdp_backward_prefetch");
-    const auto* older = stated(k, "fsdp_backward_prefetch_policy");
+    const bool older = gathers_ahead(k, "fsdp_backward_prefetch_policy", false), ahead = gathers_ahead(k, "fsdp_backward_prefetch", older);
     const bool forward = flag(k, "fsdp_forward_prefetch", false);
     if (version == 2) return;
     // Either way FSDP1's limiter lets two all-gathers be in flight (_limiter_utils.py).
     if (forward) d_->notes.push_back(at(k.at("fsdp_forward_prefetch")) + ": fsdp_forward_prefetch gathers a layer ahead: forward may hold one layer's weights more than is predicted");
-    if (ahead == nullptr) ahead = older;
-    // BACKWARD_POST gathers once the layer at hand is let go (_runtime_utils.py _post_backward_hook).
-    if ((ahead == nullptr || (*ahead != "BACKWARD_PRE" && *ahead != 1 && *ahead != "1")) && d_->job["sharding"].is_object())
+    if (!ahead && d_->job["sharding"].is_object())
       d_->say({"sharding", "backward_prefetch"}, false, at("fsdp_config"));
+  }
+  /// BACKWARD_PRE, in any case, or 1 (accelerate utils/dataclasses.py FullyShardedDataParallelPlugin.__post_init__). BACKWARD_POST gathers once the layer at
+  /// hand is let go (_runtime_utils.py _post_backward_hook).
+  bool gathers_ahead(key_reader& k, const char* key, bool otherwise) {
+    const auto* said = stated(k, key);
+    if (said == nullptr) return otherwise;
+    auto word = said->is_string() ? said->get<std::string>() : said->is_number_integer() ? said->dump() : std::string{};
+    for (auto& c : word) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    const bool first = word == "BACKWARD_PRE" || word == "1";
+    if (!first && word != "BACKWARD_POST" && word != "2" && word != "NO_PREFETCH") wrong_value(k.at(key), "BACKWARD_PRE, BACKWARD_POST or NO_PREFETCH", *said);
+    return first;
   }
   std::string strategy_of(key_reader& k) {
     static constexpr std::string_view names[] = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};

@@ -106,6 +106,7 @@ class axolotl_samples {
   /// Where there is something to evaluate, and it is said how often (core/builders/base.py, _configure_save_and_eval_strategy); as many rows at once
   /// as train (utils/config/__init__.py). Tables of generated answers, which go to a tracker alone, and benchmarks are extra.
   void evaluation() {
+    if (const auto* share = v_->take("val_set_size"); share != nullptr) number_at(*share, "val_set_size", 0.0, static_cast<double>(largest_exact));
     const bool some = a_->given("val_set_size"), others = a_->given("test_datasets");
     std::string_view when;
     for (const std::string_view key : {"eval_strategy", "evaluation_strategy", "evals_per_epoch", "eval_steps"})

@@ -21,7 +21,7 @@ inline void read_mpirun(draft& d, std::span<const shell_word> w, const std::stri
   const auto number = [&](const argument& a, draft::fact& of) {
     const auto place = source + ":" + std::to_string(a.line);
     if (!a.known()) return draft::leave_open(d.open_gpus, a.name, a.values[0].shown(), place);
-    of = {whole_at(typed(a.values[0].text), place + ": " + a.name, 1, 1 << 20), place};
+    of = {count_at(typed(a.values[0].text), place + ": " + a.name, 1, 1 << 20), place};
   };
   for (std::size_t i = 0; i < w.size() && w[i].text.starts_with("-");) {
     auto read = arguments_of(w.subspan(i, 1));

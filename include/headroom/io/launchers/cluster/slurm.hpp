@@ -115,7 +115,7 @@ class slurm_options {
     }
     const auto n = typed(text);
     if (!n.is_number()) fail("headroom: " + place + ": " + a.name + " is " + in_quotes(a.values[0].shown()) + ", which is no number: say it with --set hardware.nodes=N or --set hardware.gpus_per_node=N");
-    of = {whole_at(n, place + ": " + a.name, 1, 1 << 20), place};
+    of = {count_at(n, place + ": " + a.name, 1, 1 << 20), place};
   }
 
   draft* d_;

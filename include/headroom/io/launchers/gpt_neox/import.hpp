@@ -183,7 +183,7 @@ class gpt_neox_config {
       if (!section->is_object()) wrong_value("zero_optimization", "an object", *section);
       for (const auto& [key, value] : section->items()) {
         if (key == "stage") s["stage"] = whole_at(value, "zero_optimization.stage", 0, 3);
-        else if (key == "reduce_bucket_size") s[key] = whole_at(value.is_number_float() ? json_value(static_cast<std::int64_t>(value.get<double>())) : value, "zero_optimization.reduce_bucket_size", 1, std::int64_t{1} << 40);
+        else if (key == "reduce_bucket_size") s[key] = whole_at(value, "zero_optimization.reduce_bucket_size", 1, std::int64_t{1} << 40);
         else if (key == "contiguous_gradients") s[key] = truth(value, "zero_optimization.contiguous_gradients");
         else if (const auto rule = rule_of(gpt_neox_zero_passed, key, value); rule == key_rule::refused || ((key == "offload_optimizer" || key == "offload_param") && value.is_object() && value.value("device", json_value("none")) != "none"))
           d_->unmodelled_key("zero_optimization." + key, value, place);

@@ -14,7 +14,7 @@ namespace detail {
 class megatron_arguments {
  public:
   /// `date`: yyyymm of the program, 0: today's.
-  megatron_arguments(draft& d, const document& from, std::int32_t date, megatron_program program) : d_(&d), v_(from, most), date_(date), program_(program), rules_(d, v_, date, program) {}
+  megatron_arguments(draft& d, const document& from, std::int32_t date, megatron_program program) : d_(&d), v_(from, most, true), date_(date), program_(program), rules_(d, v_, date, program) {}
 
   void import() {
     rules_.refuse();
@@ -78,7 +78,7 @@ class megatron_arguments {
     if (each == 0 && !embedding && !loss) return;
     const auto* layers = d_->find({"model", "layers"});
     if (layers == nullptr) fail("headroom: num-layers is required beside " + std::string{each > 0 ? "num-layers-per-virtual-pipeline-stage" : "account-for-embedding-in-pipeline-split"});
-    const auto all = whole_at(*layers, "num-layers", 1, most) + (embedding ? 1 : 0) + (loss ? 1 : 0);
+    const auto all = count_at(*layers, "num-layers", 1, most) + (embedding ? 1 : 0) + (loss ? 1 : 0);
     auto parts = pipeline * std::max<std::int64_t>(1, stages);
     if (each > 0) {
       if (all % checked::mul(each, pipeline) != 0) fail("headroom: num-layers-per-virtual-pipeline-stage must divide the layers of a pipeline stage, " + std::to_string(all) + " / " + std::to_string(pipeline));
@@ -144,7 +144,7 @@ class megatron_arguments {
     if (schedule.empty()) return;
     const auto last = schedule.substr(schedule.find_last_of(": ") + 1);
     const auto place = v_.place("step-batch-size-schedule");
-    d_->know(d_->global_batch, "global-batch-size", whole_at(typed(last), "the last of step-batch-size-schedule", 1, most), place);
+    d_->know(d_->global_batch, "global-batch-size", count_at(typed(last), "the last of step-batch-size-schedule", 1, most), place);
     d_->notes.push_back(place + ": a step is one of the last of step-batch-size-schedule, of " + last + " samples");
   }
 

@@ -109,7 +109,7 @@ class pai_megatron {
   void vocabulary(const pai_program& p) {
     const auto padded = from_.root.find("padded-vocab-size");
     const bool stated = padded != from_.root.end() && *padded != 0;
-    const auto extra = from_.root.contains("extra-vocab-size") ? whole_at(from_.root["extra-vocab-size"], "extra-vocab-size", 0, 1 << 20) : 0;
+    const auto extra = from_.root.contains("extra-vocab-size") ? count_at(from_.root["extra-vocab-size"], "extra-vocab-size", 0, 1 << 20) : 0;
     const auto place = from_.place(from_.root.contains("extra-vocab-size") ? "extra-vocab-size" : "patch-tokenizer-type");
     from_.root.erase("extra-vocab-size");
     if (stated) return;

@@ -60,7 +60,7 @@ inline std::vector<std::int64_t> layers_of_layout(std::string_view layout, const
 inline std::vector<bool> sparse_layers(const json_value& said, std::int64_t layers, const std::string& path) {
   std::vector<bool> r;
   if (said.is_number()) {
-    const auto every = whole_at(said, path, 1, 1 << 20);
+    const auto every = count_at(said, path, 1, 1 << 20);
     for (std::int64_t i = 0; i < layers; ++i) r.push_back(i % every == 0);
     return r;
   }

@@ -25,6 +25,7 @@ inline document in_todays_words(document d) {
   if (!d.root.is_object()) return d;
   for (const auto& r : megatron_renames) {
     const std::string before{r.before}, now{r.now};
+    if (!r.value.empty() && d.root.contains(before) && !d.root[before].is_boolean()) wrong_value(before, "a name without a value", d.root[before]);
     if (!given(d.root, before) || d.root.contains(now)) continue;
     if (before == "activations-checkpoint-method") d.root["recompute-granularity"] = "full";
     d.root[now] = r.value.empty() ? d.root[before] : json_value(r.value);
@@ -125,7 +126,7 @@ class megatron_rules {
     if (key == "attention-softmax-in-fp32" || key == "apply-query-key-layer-scaling") return refused_if(local_attention() && !fused_softmax());
     // Since 2025-01-03 (079dc66c6b) norms are taken of the optimizer's weights; before, of an fp32 copy of all.
     if (key == "log-params-norm") return refused_if(date_ != 0 && date_ < 202501);
-    if (key == "eval-micro-batch-size") return refused_if(whole_at(value, std::string{key}, 1, std::int64_t{1} << 40) > number_now("micro-batch-size", 1));
+    if (key == "eval-micro-batch-size") return refused_if(count_at(value, std::string{key}, 1, std::int64_t{1} << 40) > number_now("micro-batch-size", 1));
     if (key == "use-nccl-ub") return given(v_->all(), "use-megatron-fsdp") ? key_rule::unknown : key_rule::refused;
     if (key == "sgd-momentum") return refused_if(v_->word_now("optimizer") == "sgd" && off_word(value) != "0.9");
     if (key == "tokenizer-special-tokens") return refused_if(v_->word_now("tokenizer-type").empty() || v_->word_now("tokenizer-type") == "GPT2BPETokenizer");

@@ -22,7 +22,8 @@ inline document megatron_yaml(const document& from) {
         continue;
       }
       const auto name = key.substr(2);
-      d.root[name] = value.is_string() ? typed(value.get<std::string>()) : value;
+      const auto word = value.is_string() ? value.get<std::string>() : std::string{};
+      d.root[name] = word == "true" || word == "false" ? json_value(word == "true") : value.is_string() ? typed(word) : value;
       const auto place = from.lines.find(nested ? "MODEL_ARGS." + key : key);
       if (place != from.lines.end()) d.lines[name] = place->second;
     }

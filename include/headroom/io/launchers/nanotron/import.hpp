@@ -80,12 +80,12 @@ class nanotron_config {
   void tokens() {
     auto longest = needed("tokens.sequence_length");
     auto place = k_.place("tokens.sequence_length");
-    if (const auto* stages = k_.find("data_stages"); stages != nullptr && stages->is_array())
-      for (const auto& stage : *stages) {
-        if (!stage.is_object() || !stage.contains("sequence_length") || stage["sequence_length"].is_null()) continue;
-        const auto n = whole_at(stage["sequence_length"], "data_stages.sequence_length", 1, std::int64_t{1} << 31);
+    if (const auto* stages = k_.find("data_stages"); stages != nullptr)
+      each_at(*stages, "data_stages", "a list of stages", [&](const json_value& stage, const std::string&) {
+        if (!stage.is_object() || !stage.contains("sequence_length") || stage["sequence_length"].is_null()) return;
+        const auto n = count_at(stage["sequence_length"], "data_stages.sequence_length", 1, std::int64_t{1} << 31);
         if (n > longest) longest = n, place = k_.place("data_stages");
-      }
+      });
     d_->say({"batch", "sequence"}, longest, place);
     d_->say({"batch", "micro"}, needed("tokens.micro_batch_size"), k_.place("tokens.micro_batch_size"));
     d_->say({"batch", "accumulation"}, needed("tokens.batch_accumulation_per_replica"), k_.place("tokens.batch_accumulation_per_replica"));

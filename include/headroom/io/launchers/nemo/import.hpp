@@ -183,7 +183,7 @@ class nemo_config {
     if (generates() && !among_words("grpo|gdpo|reinforce_plus_plus|opd", name)) fail("headroom: " + k_.place("grpo.adv_estimator.name") + ": grpo.adv_estimator.name must be grpo, gdpo or reinforce_plus_plus, found " + in_quotes(name));
     if (generates() && name == "opd") d_->unmodelled_key("grpo.adv_estimator.name", name, k_.place("grpo.adv_estimator.name"), "distillation from teachers");
     const auto* weight = k_.find("loss_fn.reference_policy_kl_penalty");
-    if (generates() && weight != nullptr && !weight->is_number()) wrong_value("loss_fn.reference_policy_kl_penalty", "a number", *weight);
+    if (generates() && weight != nullptr) number_at(*weight, "loss_fn.reference_policy_kl_penalty", 0.0, 1e6);
     // grpo.py setup asks for a weight of 0 beside it, without which nothing is kept anyway.
     if (const char* skips = "grpo.skip_reference_policy_logprobs_calculation"; generates() && k_.on(skips) && (weight == nullptr || *weight != 0)) fail("headroom: " + k_.place(skips) + ": NeMo-RL stops where " + skips + " is true and loss_fn.reference_policy_kl_penalty is not 0");
     if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? "swapped" : "none";

@@ -149,7 +149,7 @@ class openrlhf_arguments {
   void groups(bool compares) {
     const auto nodes = v_.number("actor.num_nodes", 1), each = v_.number("actor.num_gpus_per_node", 8);
     const bool together = v_.on("train.colocate_actor_ref") || all_;
-    v_.take("train.colocate_critic_reward");
+    v_.on("train.colocate_critic_reward");
     if (compares && !together) fail("headroom: " + v_.place("train.colocate_actor_ref") + ": a reference on GPUs of its own is not modelled by this version: train.colocate_actor_ref puts it on the policy's");
     for (const auto* group : {"ref", "reward", "critic"}) {
       const auto& n = names_.emplace_back(std::string{group} + ".num_nodes");

@@ -110,7 +110,7 @@ class internvl_arguments {
     const auto what = "no file says how large images are: each sample has " + std::to_string(m.vision.slices) + " tiles of " + std::to_string(edge) + " × " + std::to_string(edge) + " pixels, the most that " + (packed ? "num_images_expected" : "max_dynamic_patch") + " and the sequence leave one image";
     d_->notes.push_back(v_->place(packed ? "num_images_expected" : "max_dynamic_patch") + ": " + what + " (--set model.vision.slices=N)");
     d_->assumed.push_back(what);
-    if (v_->has("max_num_frame")) say_no_videos(*d_, v_->place("max_num_frame"));
+    if (v_->number("max_num_frame", 0) > 0) say_no_videos(*d_, v_->place("max_num_frame"));
   }
 
  private:

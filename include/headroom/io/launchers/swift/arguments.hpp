@@ -44,7 +44,7 @@ class swift_arguments {
     if (kind == "ppo") return swift_ppo{*d_, *v_}.method();
     if (kind != "grpo") v_->take("beta");
     for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
-    if (kind == "grpo") v_->take("response_length");
+    if (kind == "grpo") v_->number("response_length", 512);
     const auto* weight = v_->take("cpo_alpha");
     const bool adds = weight == nullptr || number_at(*weight, "cpo_alpha", 0.0, 1e6) != 0;
     json_value objective = {{"kind", kind == "simpo" && adds ? "cpo" : kind == "rm" ? "reward" : kind}, {"trainer", "ms-swift"}};

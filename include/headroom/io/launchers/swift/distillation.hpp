@@ -19,7 +19,7 @@ class swift_distillation {
     const double beta = weight == nullptr ? 0.5 : number_at(*weight, "beta", 0.0, 1.0);
     json_value objective = {{"kind", "distill"}, {"trainer", "ms-swift"}};
     if (beta == 0 || beta == 1) objective["divergence"] = beta == 0 ? "forward" : "reverse";
-    if (const auto* most = v_->take("gkd_logits_topk"); most != nullptr && *most != "") objective["top_logits"] = whole_at(*most, "gkd_logits_topk", 1, std::int64_t{1} << 30);
+    if (const auto* most = v_->take("gkd_logits_topk"); most != nullptr && *most != "") objective["top_logits"] = count_at(*most, "gkd_logits_topk", 1, std::int64_t{1} << 30);
     if (const auto* part = v_->take("sft_alpha"); part != nullptr && reads_answers())  // of batches that the student answers there is none
       if (const auto alpha = number_at(*part, "sft_alpha", 0.0, 2000.0); alpha != 0) objective["sft_weight"] = alpha;
     for (const auto* key : {"seq_kd", "offload_teacher_model"})

@@ -78,7 +78,7 @@ class swift_megatron {
     swift_tasks{*d_, v_}.new_words();
     const auto m = model_of(*d_);
     const bool sees = m.vision.layers > 0;
-    const auto pixels = sees ? pixels_over_megatron(*d_, v_, m) : std::nullopt;
+    const auto pixels = pixels_over_megatron(*d_, v_, m);
     // mcore-bridge f020e479 of 2026-05-04: model/gpts/qwen3_next.py, and model/mm_gpts/qwen3_5.py where USE_MCORE_GDN is 0.
     if (m.recurs() && (d_->whole_delta || !sees))
       fail("headroom: " + (d_->whole_delta ? d_->whole_delta->place + ": " + d_->whole_delta->word : v_.place("model")) + ": transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core by this version: Qwen3.5's, which is divided by heads unless USE_MCORE_GDN is 0, is");
@@ -88,7 +88,7 @@ class swift_megatron {
     // _check_muon: without a distributed optimizer, "muon" has all of its states on every rank; "dist_muon" divides them by layers.
     if (v_.word_now("optimizer") == "muon") v_.take("use_distributed_optimizer"), set("use-distributed-optimizer", false, "optimizer");
     for (const auto& k : swift_defaults) put(k);
-    if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");
+    if (m.experts.shared_ffn == 0) v_.on("moe_shared_expert_overlap");
     offload();
     if (m.sparse()) {
       for (const auto& k : swift_expert_defaults) put(k);
@@ -139,8 +139,7 @@ class swift_megatron {
     const bool groups = v_.all().contains("train") || v_.all().contains("rollout");
     if (v_.on("use_ray") || groups) fail("headroom: " + v_.place(groups ? "rollout" : "use_ray") + ": use_ray: groups of workers under Ray, each with a configuration of its own, are not read by this version");
     if (v_.on("freeze_llm")) no("freeze_llm", {});
-    if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
-    v_.take("freeze_parameters_ratio");
+    if (v_.share("freeze_parameters_ratio", 0) > 0) no("freeze_parameters_ratio", {});
   }
   /// LoRA, by either name of the key; null where all weights train. Its words for layers are Megatron's: all-linear, or some of the four. In a layer of
   /// experts linear_fc1 and linear_fc2 are theirs and the shared expert's.

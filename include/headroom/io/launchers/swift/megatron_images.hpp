@@ -13,8 +13,10 @@ namespace headroom::io::detail {
 /// A tower and what joins it to the text are frozen unless asked otherwise (swift/megatron/arguments/megatron_args.py). The most pixels that model_kwargs
 /// lets an image have.
 inline std::optional<std::int64_t> pixels_over_megatron(draft& d, named_values& v, const shape& m) {
+  const bool sees = m.vision.layers > 0;
   for (const auto* key : {"freeze_vit", "freeze_aligner"})
-    if (!v.on(key, true)) d.unmodelled_key(key, false, v.place(key), "over Megatron-Core, where towers are modelled that do not train");
+    if (!v.on(key, true) && sees) d.unmodelled_key(key, false, v.place(key), "over Megatron-Core, where towers are modelled that do not train");
+  if (!sees) return std::nullopt;
   const auto* more = v.take("model_kwargs");
   if (more == nullptr || more->empty() || *more == "" || *more == "{}") return std::nullopt;
   const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;

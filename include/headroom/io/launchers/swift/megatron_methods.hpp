@@ -47,7 +47,7 @@ class swift_megatron_methods {
       if (said == nullptr) fail("headroom: " + place + ": num_labels is required: how many classes task_type seq_cls has");
       auto m = model_of(*d_);
       if (m.layers > 0) {
-        m.classes = whole_at(*said, "num_labels", 1, 1 << 20);
+        m.classes = count_at(*said, "num_labels", 1, 1 << 20);
         d_->job["model"] = model_to_json(m);
       }
       return d_->replace("objective", {{"kind", "classification"}, {"trainer", "ms-swift-megatron"}}, place);

@@ -100,7 +100,7 @@ class swift_tasks {
     if (v_->has("rlhf_type")) fail("headroom: " + place + ": task_type seq_cls beside rlhf_type is not modelled by this version: rlhf_type rm has it by itself");
     const auto* said = v_->take("num_labels");
     if (said == nullptr) fail("headroom: " + place + ": num_labels is required: how many classes task_type seq_cls has");
-    const auto count = whole_at(*said, "num_labels", 1, 1 << 20);
+    const auto count = count_at(*said, "num_labels", 1, 1 << 20);
     if (const auto* v = v_->take("loss_type"); v != nullptr && *v != "") d_->unmodelled_key("loss_type", *v, v_->place("loss_type"), "beside task_type seq_cls");
     joined();
     auto m = model_of(*d_);

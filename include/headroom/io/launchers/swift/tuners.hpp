@@ -22,7 +22,7 @@ inline std::string swift_quantised(draft& d, named_values& v, bool early) {
   }
   if (method.empty() && !early) fail("headroom: " + v.place(called) + ": " + std::string{called} + " does nothing in ms-swift without quant_method: add quant_method bnb, or take it out");
   if (!method.empty() && method != "bnb") fail("headroom: " + v.place("quant_method") + ": quant_method " + in_quotes(method) + " is not modelled by this version; accepted: bnb");
-  const auto bits = whole_at(*said, std::string{called}, 1, 8);
+  const auto bits = count_at(*said, std::string{called}, 1, 8);
   if (bits != 4 && bits != 8) fail("headroom: " + v.place(called) + ": " + std::string{called} + " must be 4 or 8 with bnb");
   return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
 }

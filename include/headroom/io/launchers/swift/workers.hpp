@@ -57,7 +57,7 @@ inline void swift_workers(draft& d, named_values& v) {
   std::vector<std::int64_t> ranks;
   for (const auto& [name, group] : groups->items()) {
     if (name == "nproc_per_node") {
-      each = whole_at(group, "device_groups.nproc_per_node", 1, 1024);
+      each = count_at(group, "device_groups.nproc_per_node", 1, 1024);
       continue;
     }
     const bool one = group.is_object() && group.size() == 3 && group.contains("ranks") && group.value("device", json_value{}) == "GPU" && group.value("workers", json_value{}) == json_value::array({"default"});

@@ -71,8 +71,8 @@ class torchtitan_config {
   }
   std::int64_t number(std::initializer_list<std::string_view> names, std::int64_t otherwise, std::int64_t low = 1) {
     const auto* v = take(names);
-    for (const auto& [path, value] : older_) whole_at(*value, std::string{path}, low, std::int64_t{1} << 31);
-    return v == nullptr ? otherwise : whole_at(*v, path_, low, std::int64_t{1} << 31);
+    for (const auto& [path, value] : older_) count_at(*value, std::string{path}, low, std::int64_t{1} << 31);
+    return v == nullptr ? otherwise : count_at(*v, path_, low, std::int64_t{1} << 31);
   }
   bool flag(std::initializer_list<std::string_view> names, bool otherwise = false) {
     const auto* v = take(names);
@@ -178,7 +178,7 @@ class torchtitan_config {
     } else {
       d_->say({"batch", "micro"}, local, place);
     }
-    if (const auto* v = take({"training.global_batch_size"}); v != nullptr && *v != -1) d_->know(d_->global_batch, "global_batch_size", whole_at(*v, path_, 1, std::int64_t{1} << 31), at(path_));
+    if (const auto* v = take({"training.global_batch_size"}); v != nullptr && *v != -1) d_->know(d_->global_batch, "global_batch_size", count_at(*v, path_, 1, std::int64_t{1} << 31), at(path_));
     d_->say({"batch", "sequence"}, number({"training.seq_len"}, 2048), place);
     if (flag({"training.enable_cpu_offload"})) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(path_));
     // Validation keeps nothing for backward; what is larger than training may be taller all the same.
@@ -186,7 +186,7 @@ class torchtitan_config {
     const auto* length = take({"validation.seq_len"});
     if (!flag({"validation.enable"})) return;
     const auto larger = [&](const json_value* v, const char* path, std::int64_t than) {
-      if (v != nullptr && whole_at(*v, path, 1, std::int64_t{1} << 31) > than) d_->unmodelled_key(path, *v, at(path));
+      if (v != nullptr && count_at(*v, path, 1, std::int64_t{1} << 31) > than) d_->unmodelled_key(path, *v, at(path));
     };
     larger(batch, "validation.local_batch_size", local);
     larger(length, "validation.seq_len", number({"training.seq_len"}, 2048));
@@ -238,7 +238,7 @@ class torchtitan_config {
     const auto mode = word({"activation_checkpoint.mode"}, "selective");
     const auto place = path_;
     const auto* option_said = take({"activation_checkpoint.selective_ac_option"});
-    const auto every = option_said == nullptr ? std::string{"2"} : option_said->is_number() ? std::to_string(whole_at(*option_said, path_, 1, 1 << 20)) : string_at(*option_said, path_);
+    const auto every = option_said == nullptr ? std::string{"2"} : option_said->is_number() ? std::to_string(count_at(*option_said, path_, 1, 1 << 20)) : string_at(*option_said, path_);
     option("activation_checkpoint.mode", mode, place);
     if (mode == "selective") option("activation_checkpoint.selective_ac_option", every, place);
   }

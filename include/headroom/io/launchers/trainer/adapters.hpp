@@ -70,7 +70,7 @@ class adapter_arguments {
     for (const auto name : words_between_bars(l.on)) {
       const auto* v = v_->take(name);
       if (v == nullptr) continue;
-      const bool this_one = by_rank ? whole_at(*v, std::string{name}, 0, 1 << 20) > 0 : truth(*v, std::string{name});
+      const bool this_one = by_rank ? count_at(*v, std::string{name}, 0, 1 << 20) > 0 : truth(*v, std::string{name});
       if (!said || (this_one && !on)) on_ = name;
       said = true;
       on = on || this_one;
@@ -80,7 +80,7 @@ class adapter_arguments {
   std::int64_t number(std::string_view names, std::int64_t otherwise) {
     std::string_view called;
     const auto* v = first_of(*v_, names, called);
-    return v == nullptr ? otherwise : whole_at(*v, std::string{called}, 0, 1 << 20);
+    return v == nullptr ? otherwise : count_at(*v, std::string{called}, 0, 1 << 20);
   }
   /// Null where nobody says them, and nothing may stand for them.
   json_value targets(bool on) {
@@ -124,7 +124,7 @@ class adapter_arguments {
     const auto* count = first_of(*v_, b.bits, bits);
     const auto* what = first_of(*v_, b.kind, kind);
     const auto* twice = first_of(*v_, b.nested, nested);
-    std::int64_t n = count == nullptr ? 16 : whole_at(*count, std::string{bits}, 1, 32);
+    std::int64_t n = count == nullptr ? 16 : count_at(*count, std::string{bits}, 1, 32);
     quantised_by_ = bits;
     if (is_four != nullptr && truth(*is_four, std::string{four})) n = 4, quantised_by_ = four;
     if (is_eight != nullptr && truth(*is_eight, std::string{eight})) n = 8, quantised_by_ = eight;

@@ -73,11 +73,17 @@ class trainer_evaluation {
     if (p_->name == "deepspeed-chat-sft") return "per_device_eval_batch_size";  // perplexity, before and after each epoch
     return swift_ ? split(when, never) : when;
   }
-  /// YAML makes false of a bare no, and TrainingArguments ends at that (training_args.py __post_init__, IntervalStrategy(self.eval_strategy): ValueError).
+  /// YAML makes false of a bare no, and TrainingArguments ends at that, as at every word that says none (training_args.py __post_init__,
+  /// IntervalStrategy(self.eval_strategy): ValueError).
   void words_of_strategies() const {
-    for (const auto* key : {"eval_strategy", "evaluation_strategy", "save_strategy", "logging_strategy"})
-      if (const auto it = v_->all().find(key); it != v_->all().end() && *it == false)
+    for (const std::string key : {"eval_strategy", "evaluation_strategy", "save_strategy", "logging_strategy"}) {
+      const auto it = v_->all().find(key);
+      if (it == v_->all().end() || it->is_null()) continue;
+      if (*it == false)
         fail("headroom: " + v_->place(key) + ": " + key + " is no without quotes, which YAML reads as false, and the program ends there: write " + key + ": \"no\"");
+      const bool evaluates = key.starts_with("eval"), known = *it == "no" || *it == "steps" || *it == "epoch";
+      if (evaluates && !known) wrong_value(v_->place(key) + ": " + key, "\"no\", \"steps\" or \"epoch\"", *it);
+    }
   }
   /// Whether the program evaluates once more when it has trained, where do_eval says so. TRL's scripts do not; alignment-handbook's do.
   [[nodiscard]] bool ends_with_one() const { return !p_->name.starts_with("trl-") || v_->has("dataset_mixer") || v_->has("dataset_mixture"); }

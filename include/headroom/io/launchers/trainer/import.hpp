@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/axolotl/import.hpp>
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/llama_factory/cutoff.hpp>
+#include <headroom/io/launchers/llama_factory/images.hpp>
 #include <headroom/io/launchers/llama_factory/method.hpp>
 #include <headroom/io/launchers/llama_factory/ppo.hpp>
 #include <headroom/io/launchers/programs/internvl_arguments.hpp>
@@ -108,12 +109,12 @@ class trainer_arguments {
   void batch() {
     std::string_view micro = "per_device_train_batch_size";
     const auto* samples = first_of(v_, p_->micro, micro);
-    d_->say({"batch", "micro"}, samples == nullptr ? p_->micro_default : whole_at(*samples, std::string{micro}, 1, std::int64_t{1} << 31), v_.place(micro));
+    d_->say({"batch", "micro"}, samples == nullptr ? p_->micro_default : count_at(*samples, std::string{micro}, 1, std::int64_t{1} << 31), v_.place(micro));
     if (v_.take("per_gpu_train_batch_size") != nullptr) d_->say({"batch", "micro"}, v_.number("per_gpu_train_batch_size", 1), v_.place("per_gpu_train_batch_size"));  // it wins where it is given
     if (v_.take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, v_.number("gradient_accumulation_steps", 1), v_.place("gradient_accumulation_steps"));
     std::string_view called;
     if (const auto* n = first_of(v_, p_->length, called))
-      d_->say({"batch", "sequence"}, whole_at(*n, std::string{called}, 1, std::int64_t{1} << 31), v_.place(called));
+      d_->say({"batch", "sequence"}, count_at(*n, std::string{called}, 1, std::int64_t{1} << 31), v_.place(called));
     else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}) && (d_->say({"batch", "sequence"}, p_->length_default, v_.source()), factory_))
       note_default_cutoff(*d_, v_.source());
     const bool neat = v_.on("neat_packing");
@@ -188,7 +189,7 @@ class trainer_arguments {
 
   /// The rule: what no reader took is harmless, or stops the import.
   void rest() {
-    if (factory_) images();
+    if (factory_) factory_images(*d_, v_);
     // Evaluation in 16 bits; DeepSpeed's "auto" takes it for training, too (transformers/integrations/deepspeed.py).
     for (const auto& [key, format] : {std::pair<std::string_view, const char*>{"bf16_full_eval", "bf16"}, {"fp16_full_eval", "fp16"}})
       if (v_.on(key) && d_->framework_is("deepspeed") && (!d_->half || d_->half->word != format)) d_->unmodelled_key(std::string{key}, true, v_.place(key));
@@ -205,18 +206,6 @@ class trainer_arguments {
       else
         d_->unknown_key(key, v_.place(key), meant(key));
     }
-  }
-  /// Sizes of images matter where a model sees; of videos nothing is said here.
-  void images() {
-    const auto m = model_of(*d_);
-    const bool sees = m.vision.layers > 0;
-    const auto most = v_.number("image_max_pixels", 768 * 768);
-    const bool least = v_.take("image_min_pixels") != nullptr, videos = v_.take("video_max_pixels") != nullptr || v_.take("video_min_pixels") != nullptr;
-    for (const auto* key : {"video_fps", "video_maxlen", "image_do_pan_and_scan", "crop_to_patches", "use_audio_in_video", "audio_sampling_rate", "image_resolution", "video_resolution"})
-      if (const auto* v = v_.take(key); v != nullptr && sees && *v != false) d_->unmodelled_key(key, *v, v_.place(key));
-    if (pixels_matter(m)) say_largest_images(*d_, "image_max_pixels", most, v_.place("image_max_pixels"));
-    else if (sees && least) d_->notes.push_back(v_.source() + ": image_max_pixels and image_min_pixels are not read: this model resizes every image to a size of its own");
-    if (sees && videos) say_no_videos(*d_, v_.place("video_max_pixels"));
   }
   [[nodiscard]] std::string_view meant(const std::string& key) const {
     std::vector<std::string_view> all = v_.taken();

@@ -66,7 +66,7 @@ class trl_method {
     const auto prompt = v_->number("max_prompt_length", 0, 0);
     std::string_view called = "max_completion_length";
     const auto* of_answer = first_of(*v_, "max_completion_length|max_target_length", called);
-    const auto answer = of_answer == nullptr ? 0 : whole_at(*of_answer, std::string{called}, 0, std::int64_t{1} << 31);
+    const auto answer = of_answer == nullptr ? 0 : count_at(*of_answer, std::string{called}, 0, std::int64_t{1} << 31);
     const auto* said = d_->find({"batch", "sequence"});
     if (prompt > 0 && answer > 0 && (said == nullptr ? !defaults_.may_be_since(14) : said->is_number_integer() && said->get<std::int64_t>() > prompt + answer))
       d_->say({"batch", "sequence"}, prompt + answer, v_->place("max_prompt_length"));
