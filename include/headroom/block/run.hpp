@@ -117,6 +117,29 @@ template <class Set, class Listener>
     to.free_gradients(handed.as<Set>());
 }
 
+/// An addition's gradient, which its operands of that size take as it is. `handed`: the tensor whose buffer they share.
+template <class Set>
+[[gnu::always_inline]] constexpr Set hand_on(const program& p, tensor from, const Set& operands, shared_gradients<Set>& shared, tensor& handed) {
+  Set to{};
+  for (const auto t : each(operands)) {
+    if (p.size(t) != p.size(from)) continue;
+    handed = shared.hold(from);
+    to |= t.template as<Set>();
+  }
+  return to;
+}
+
+/// The input's gradient is the caller's; of tensors that nothing in the block made, they go.
+template <class Set, class Listener>
+[[gnu::always_inline]] constexpr void end_gradients(const program& p, const Set& present, shared_gradients<Set>& shared, Listener& to) {
+  const auto left = present & p.input().template as<Set>();
+  if (left != 0) to.hand_back((shared.all() & left) != 0 ? shared.home(p.input()) : p.input());
+  if (const auto rest = present & ~left; rest != 0) [[unlikely]] {
+    to.free_gradients(rest & ~shared.all());
+    to.free_gradients(shared.drop(rest & shared.all()));
+  }
+}
+
 }  // namespace detail
 
 /// Runs a block's forward; its input is there.
@@ -179,16 +202,9 @@ template <class Listener>
     }
 
     // The gradients that it makes, and those that it hands on.
-    Set handed_on{};
     tensor handed{};
-    if (o.passes_gradient && arriving != 0) [[unlikely]] {
-      const auto from = last_of(arriving);
-      for (const auto t : each(operands)) {
-        if (p.size(t) != p.size(from)) continue;
-        handed = shared.hold(from);
-        handed_on |= t.template as<Set>();
-      }
-    }
+    Set handed_on{};
+    if (o.passes_gradient && arriving != 0) [[unlikely]] handed_on = detail::hand_on(p, last_of(arriving), operands, shared, handed);
     const auto fresh = operands & ~handed_on;
     const auto second = operands & present;
     const auto pieces = p.rare(o).pieces;
@@ -208,13 +224,7 @@ template <class Listener>
     if (handed_on != 0) [[unlikely]] shared.put(handed_on & ~second, handed);
   }
 
-  // The input's gradient is the caller's; of tensors that nothing in the block made, they go.
-  const auto left = present & p.input().template as<Set>();
-  if (left != 0) to.hand_back((shared.all() & left) != 0 ? shared.home(p.input()) : p.input());
-  if (const auto rest = present & ~left; rest != 0) [[unlikely]] {
-    to.free_gradients(rest & ~shared.all());
-    to.free_gradients(shared.drop(rest & shared.all()));
-  }
+  detail::end_gradients(p, present, shared, to);
   release(to.alive & ~stays);
 }
 
