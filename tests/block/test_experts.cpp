@@ -202,4 +202,50 @@ TEST_CASE("dense and sparse layers in one stack") {
   CHECK(estimate(leading).ranks[0].allocated < estimate(on_host(small_mixtral(4))).ranks[0].allocated);
 }
 
+TEST_CASE("what lies beside the loop over experts") {
+  // transformers models/mixtral/modeling_mixtral.py before 5, MixtralSparseMoeBlock: final_hidden_states, expert_mask of one_hot's int64, and the expert's
+  // locals, which the next one's replace. Ten tokens of 64 in two bytes, each to two of four experts, in blocks of 512 bytes.
+  shape m = small_mixtral(4);
+  scene s;
+  s.model = &m;
+  s.tokens = 10, s.granule = 512, s.width = 2, s.residual_width = 2;
+  const bytes tensor{1536}, mask{1024}, locals{1024};  // 1,280 bytes, 10 × 2 × 4 × 8 = 640, and five rows: 640
+  detail::sparse_input in{.width = 2, .has_gradient = true, .stream = tensor, .normed = tensor};
+  auto c = detail::beside_experts(s, in, 2, true);
+  CHECK(c.forward_off.total == tensor + mask + 2 * locals + tensor);
+  CHECK(c.forward_off.rows[row::temporaries] == tensor + mask + 2 * locals);
+  CHECK(c.forward_off.rows[row::activations] == tensor);
+  CHECK(c.forward.total == tensor + mask + tensor);
+  CHECK(c.forward.rows[row::activations] == tensor);
+  CHECK(c.counted == bytes{0});
+  CHECK(c.counted_saved == bytes{0});
+  CHECK(c.backward_after == bytes{0});
+  CHECK(c.backward.total == tensor);  // the sum's gradient is the residual stream's
+  CHECK(c.backward_later == tensor);  // … and n's, once a first expert has made it
+  in.keeps_stream = in.keeps_normed = true;
+  c = detail::beside_experts(s, in, 2, true);
+  CHECK(c.forward.total == tensor + mask);
+  CHECK(c.counted == tensor);
+  // A sum in fp32 is cast, and has a gradient of its own; so it has where a norm or dropout comes between.
+  const bytes wide{2560};
+  CHECK(detail::beside_experts(s, in, 4, true).backward.total == wide + tensor);
+  CHECK(detail::beside_experts(s, in, 4, true).forward.total == wide + mask);
+  CHECK(detail::beside_experts(s, in, 4, false).backward.total == wide);
+  m.post_norms = true;
+  CHECK(detail::beside_experts(s, in, 2, true).backward.total == 2 * tensor);
+  m.post_norms = false;
+  s.drops.hidden = {.per_million = 100'000};
+  CHECK(detail::beside_experts(s, in, 2, true).backward.total == 2 * tensor);
+  s.drops.hidden = {};
+  // A shared expert makes n's gradient first.
+  m.experts.shared_ffn = 96;
+  c = detail::beside_experts(s, in, 2, true);
+  CHECK(c.backward.total == 2 * tensor);
+  CHECK(c.backward_later == bytes{0});
+  in.has_gradient = false;
+  CHECK(detail::beside_experts(s, in, 2, true).backward.total == tensor);
+  m.experts.shared_ffn = 0;
+  CHECK(detail::beside_experts(s, in, 2, true).backward_later == bytes{0});
+}
+
 }  // namespace test_experts

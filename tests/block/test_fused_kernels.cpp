@@ -84,6 +84,47 @@ TEST_CASE("norms and rotary embedding of queries and keys at once") {
   CHECK(std::string_view{objection_to(plain).sentence}.find("normed-rotary") != std::string_view::npos);
 }
 
+TEST_CASE("each thing that a fused kernel is not modelled with is refused by itself") {
+  const auto why = [](job j, void (*change)(job&)) {
+    change(j);
+    const auto o = detail::check_kernels(j, objecting{});
+    return std::string_view{o.sentence == nullptr ? "" : o.sentence};
+  };
+  const auto refused = [&](const job& j, std::string_view what, void (*change)(job&)) {
+    CHECK(why(j, [](job&) {}).empty());
+    CHECK(why(j, change).find(what) != std::string_view::npos);
+  };
+  auto turned = adapted({fused_kernel::normed_rotary});
+  turned.model.qk_norm = true;
+  constexpr std::string_view both = "(normed-rotary) is modelled for text models that have both in every layer";
+  refused(turned, both, [](job& j) { j.model.qk_norm = false; });
+  refused(turned, both, [](job& j) { j.model.position = position_kind::learned; });
+  refused(turned, both, [](job& j) { j.model.rotary = rotary_kind::pairs; });
+  refused(turned, both, [](job& j) { j.model.rotary_percent = 50; });
+  refused(turned, both, [](job& j) { j.model.mla.kv_rank = 64; });
+  refused(turned, both, [](job& j) { j.model.pattern.period = 1; });
+  refused(turned, both, [](job& j) { j.model.gated_attention = true; });
+  refused(turned, both, [](job& j) { j.model.vision.layers = 1; });
+  constexpr std::string_view norms = "kernels must be without \"norm\"";
+  refused(adapted({fused_kernel::norm}), norms, [](job& j) { j.model.gated_attention = true; });
+  refused(adapted({fused_kernel::norm}), norms, [](job& j) { j.model.fp32_norm = true; });
+  constexpr std::string_view nowhere = "are not modelled for this framework, compiled or selectively recomputed layers";
+  for (const auto k : {fused_kernel::norm, fused_kernel::gated, fused_kernel::rotary, fused_kernel::adapted_qkv}) {
+    refused(adapted({k}), nowhere, [](job& j) { j.compile = true; });
+    refused(adapted({k}), nowhere, [](job& j) { j.recompute.mode = recompute_mode::selective; });
+    refused(adapted({k}), nowhere, [](job& j) { j.framework = frameworks::megatron; });
+  }
+  constexpr std::string_view lora = "are modelled for LoRA with bases of 16 or of 4 bits, adapted-mlp on dense gated models";
+  for (const auto k : {fused_kernel::adapted_qkv, fused_kernel::adapted_output, fused_kernel::adapted_mlp}) {
+    refused(adapted({k}), lora, [](job& j) { j.adapter.kind = adapter_kind::dora; });
+    refused(adapted({k}), lora, [](job& j) { j.adapter.base = formats::int8; });
+  }
+  refused(adapted({fused_kernel::adapted_mlp}), lora, [](job& j) { j.model.mlp = mlp_kind::plain; });
+  refused(adapted({fused_kernel::adapted_mlp}), lora, [](job& j) { j.model.experts.count = 4; });
+  CHECK(why(adapted({fused_kernel::adapted_qkv}), [](job& j) { j.model.mlp = mlp_kind::plain; }).empty());
+  CHECK(why(adapted({fused_kernel::adapted_qkv}), [](job& j) { j.model.experts.count = 4; }).empty());
+}
+
 TEST_CASE("a kernel takes over where all of its matrices have adapters") {
   auto some = adapted({fused_kernel::adapted_qkv, fused_kernel::adapted_mlp});
   some.adapter.targets = module_set{module::q_proj, module::v_proj};

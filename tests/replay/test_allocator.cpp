@@ -200,4 +200,35 @@ TEST_CASE("an expandable segment gives back whole pages, also between what is in
   CHECK(a.reserved() == 100 * mib_);
 }
 
+TEST_CASE("a hole and the end take as many pages as fill them, and no more") {
+  caching_allocator a({.expandable_segments = true});
+  const auto x = a.allocate(60 * mib_);
+  a.allocate(20 * mib_);
+  CHECK(a.reserved() == 80 * mib_);
+  a.release(x);
+  a.empty_cache();
+  CHECK(a.reserved() == 20 * mib_);
+  const auto y = a.allocate(40 * mib_);  // two pages of the hole's three
+  CHECK(a.reserved() == 60 * mib_);
+  const auto z = a.allocate(20 * mib_);  // the third
+  CHECK(a.reserved() == 80 * mib_);
+  a.allocate(20 * mib_);  // one at the end
+  CHECK(a.reserved() == 100 * mib_);
+  a.release(y);
+  a.release(z);
+  a.empty_cache();
+  CHECK(a.reserved() == 40 * mib_);
+  a.allocate(60 * mib_ + 512);  // not into the hole of 60: four pages at the end
+  CHECK(a.reserved() == 120 * mib_);
+  a.allocate(59 * mib_);  // all three of the hole
+  CHECK(a.reserved() == 180 * mib_);
+  CHECK(a.peak_reserved() == 180 * mib_);
+  // Small blocks have pages of 2 MiB.
+  caching_allocator b({.expandable_segments = true});
+  for (int i = 1; i <= 4; ++i) b.allocate(mib_);
+  CHECK(b.reserved() == 4 * mib_);
+  b.allocate(512);
+  CHECK(b.reserved() == 6 * mib_);
+}
+
 }  // namespace test_allocator
