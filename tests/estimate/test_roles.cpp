@@ -159,7 +159,7 @@ TEST_CASE("what a method cannot have is refused by name") {
   j = one_process();
   j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none, .frozen = {.model = models::qwen2_5_0_5b}};
   CHECK_FALSE(objection_to(j));
-  j.objective.code = method_code::ms_swift;
+  j.objective.code = method_code::verl;
   says(j, "beside GRPO and RLOO is modelled as TRL runs them");
   j.rollout = {};
   j.objective.kind = objective_kind::dpo;

@@ -26,6 +26,15 @@ constexpr tensor padded_again(program& p, tensor x) {
   return all;
 }
 
+/// Positions of all ranks, of which each has computed some of a row: what comes is a piece from each, and then one tensor; backward takes this rank's (ms-swift
+/// swift/model/patcher.py gather_sequence_parallel_outputs; swift/sequence_parallel gather, GatherTensor).
+constexpr tensor gathered_positions(program& p, const scene& s, tensor x) {
+  if (!exchanges_positions(s)) return x;
+  const auto y = p.make(checked::mul(p.elements(x), s.context), p.width(x));
+  p.step(x.bit(), y.bit(), {.forward_temporary = p.size(y)});
+  return y;
+}
+
 /// CrossEntropyLoss over rows × classes: autocast computes it in fp32.
 constexpr tensor classify(program& p, const scene& s, const module_set& trained, tensor x, std::int64_t in) {
   const auto& m = *s.model;
@@ -84,7 +93,7 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
     y = ops::multiply(p, s, y, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trained.has(module::head)});
     y = ops::activate(p, s, y, m.pooler ? activation_kind::tanh : m.activation);
   }
-  if (s.scoring.repads) y = ops::padded_again(p, y);
+  if (s.scoring.repads) y = ops::padded_again(p, ops::gathered_positions(p, s, y));
   if (m.scored_tokens) {
     loss = ops::judge_tokens(p, s, trained, y);
   } else if (m.classes > 0) {
@@ -101,15 +110,18 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
 }
 
 /// A generative reranker's score of each token: two rows of the language head are copied and multiplied, and the products' difference is read where a
-/// text ends. The two rows' gradient is as large as the head (ms-swift swift/utils/torch_utils.py get_generative_reranker_logits).
+/// text ends. The two rows' gradient is as large as the head (ms-swift swift/utils/torch_utils.py get_generative_reranker_logits). Texts of one row are
+/// copied before (swift/trainers/mixin.py _patch_tasks).
 constexpr program two_words_head(const scene& s, const module_set& trained, bool input_has_gradient) {
   const auto& m = *s.model;
   const bool trains = trained.has(module::head);
   program p(s.granule);
   auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
   if (!m.no_final_norm) x = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
+  if (s.scoring.repads) x = ops::padded_again(p, ops::gathered_positions(p, s, x));
   if (s.autocast) x = ops::cast(p, x, s.width);
-  const auto words = p.make(checked::mul(2, m.hidden), s.width), scores = p.make(checked::mul(2, s.tokens), s.width), apart = p.make(s.tokens, s.width), loss = p.make(1, 4);
+  const auto rows = p.elements(x) / m.hidden;
+  const auto words = p.make(checked::mul(2, m.hidden), s.width), scores = p.make(checked::mul(2, rows), s.width), apart = p.make(rows, s.width), loss = p.make(1, 4);
   p.step(0, words.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.vocabulary, m.embedding_width()), s.weight_width) : bytes{0}, .gradient_waits = m.tied});
   p.step(x | words, scores.bit(), {.saves = (trains ? x.bit() : 0) | (p.needs_gradient(x) ? words.bit() : 0)});
   p.step(scores.bit(), apart.bit());

@@ -44,7 +44,7 @@ struct objective {
   place reference_at{};              ///< where a reference that is a copy waits: on the host it comes whole, or a unit at a time where weights are gathered
   std::int32_t sft_weight{};         ///< of the likelihood of the answers that are wanted, beside the comparison, in millionths; 0: it is not computed
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
-  model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
+  model_role frozen{};               ///< a teacher, of a distillation and of ms-swift's GRPO; else a reward model, without which a function or a server scores
   bool averages{};                   ///< a copy of the policy stands beside the reference, in the same way, and is averaged with the policy after each update
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
   std::int32_t texts{};              ///< of each example of an embedding or a reranker: with its negatives; 0: as many as the method has
@@ -54,6 +54,8 @@ struct objective {
 
   [[nodiscard]] constexpr bool has_teacher() const { return kind == objective_kind::distill && frozen.given(); }
   [[nodiscard]] constexpr bool has_reward() const { return kind != objective_kind::distill && frozen.given(); }
+  /// Whether what scores completions is a teacher: its log-probabilities are the reward (ms-swift grpo_trainer.py _compute_teacher_logps).
+  [[nodiscard]] constexpr bool reward_teaches() const { return kind == objective_kind::grpo && code == method_code::ms_swift; }
   bool operator==(const objective&) const = default;
 };
 

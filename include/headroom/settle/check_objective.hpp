@@ -40,11 +40,13 @@ constexpr objection check_reference(const job& j, const auto& no) {
 constexpr objection check_role(const job& j, const model_role& t, const auto& no) {
   if (const auto why = check(t.model, no)) return why;
   if (t.model.layers > (std::int64_t{1} << 16)) return no("headroom: the layers of a model beside the trained one (objective.teacher, reward, critic) must be at most 2^16", t.model.layers);
-  if (t.model.head != head_kind::language || t.model.classes > 0 || t.model.vision.kind != vision_kind::none || t.model.encoder.layers > 0 || t.model.pattern.names_own())
-    return no("headroom: teachers, reward models and critics with towers, encoders, layers of one's own or heads of their own are not modelled by this version: name the language model that they were made of");
+  const auto &v = t.model.vision, &of = j.model.vision;
+  const bool sees_alike = v.kind == of.kind && v.patch == of.patch && v.merge == of.merge && v.image == of.image && (j.objective.has_teacher() || j.objective.reward_teaches());
+  if (t.model.head != head_kind::language || t.model.classes > 0 || (v.kind != vision_kind::none && !sees_alike) || t.model.encoder.layers > 0 || t.model.pattern.names_own())
+    return no("headroom: teachers, reward models and critics with towers, encoders, layers of one's own or heads of their own are not modelled by this version, but for a teacher that sees as the trained model does: name the language model that they were made of");
   if (t.parameters.quantised()) return no("headroom: a quantised teacher, reward model or critic is not modelled by this version; its parameters must be fp32, bf16 or fp16");
   if (t.stage >= 0 && !j.sharding.by(sharder::deepspeed)) return no("headroom: the stage of a teacher, reward model or critic is ZeRO's; sharding.kind must be zero");
-  if (t.micro > 0 && (j.objective.has_teacher() || wraps_critic(j.objective))) return no("headroom: a teacher, and the models of TRL's PPO, run on as many examples at once as the trained model; leave micro out", t.micro);
+  if (t.micro > 0 && (j.objective.has_teacher() || j.objective.reward_teaches() || wraps_critic(j.objective))) return no("headroom: a teacher, and the models of TRL's PPO, run on as many examples at once as the trained model; leave micro out", t.micro);
   if (t.parameters_at == place::on_nvme) return no("headroom: a model beside the trained one on NVMe is not modelled by this version; parameters_at must be none or cpu");
   const bool gathered = (t.stage >= 0 ? t.stage == 3 : j.sharding.cuts(sharded_state::weights)) && j.sharding.divides();
   if (t.parameters_at != place::on_gpu && !gathered) return no("headroom: a model in host memory needs sharding that gathers its weights; its stage (objective.teacher.stage and the like) must be 3, or parameters_at none");
@@ -55,11 +57,13 @@ constexpr objection check_role(const job& j, const model_role& t, const auto& no
 constexpr objection check_reward_and_critic(const job& j, const auto& no) {
   const auto& o = j.objective;
   const bool ppo = o.kind == objective_kind::ppo, groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo;
-  const bool mixes = o.kind == objective_kind::nash_md, scored = ppo || mixes || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || of_trl(o.code)));
+  const bool mixes = o.kind == objective_kind::nash_md, scored = ppo || mixes || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || of_trl(o.code))) || o.reward_teaches();
   if (o.has_reward() && groups && !scored) return no("headroom: objective.reward beside GRPO and RLOO is modelled as TRL runs them; elsewhere scores are taken to come from functions or a server: objective.trainer must be \"trl\"");
   if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, Nash-MD, and TRL's GRPO and RLOO; leave it out");
   if (mixes && (!o.has_reward() || o.reference != reference_way::copy || j.adapter.active() || j.sharding.cuts(sharded_state::weights) || !j.rollout.by_module()))
     return no("headroom: Nash-MD is modelled with a reward, a reference that is a copy, whole weights without adapters, and rollout.engine \"trainer\"; objective.kind may be \"online-dpo\"");
+  if (o.has_reward() && o.reward_teaches() && (o.frozen.model.vocab != j.model.vocab || (j.rollout.trainer_moves.has(trainer_part::weights) && !j.adapter.active() && o.reference != reference_way::none)))
+    return no("headroom: a teacher beside GRPO is modelled with the trained model's vocabulary, and without rollout.trainer_moves of a reference that is a copy, which moves alone; vocabulary", o.frozen.model.vocab);
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
   if (o.frozen.recompute != choice::unset) return no("headroom: a teacher and a reward model have no backward; recompute is a key of objective.critic");

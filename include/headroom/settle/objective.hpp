@@ -121,7 +121,7 @@ constexpr std::int64_t generated_at_once(const job& j) {
 
 /// … that a reward model reads at once: in TRL's GRPO and RLOO all that were generated (grpo_trainer.py _calculate_rewards).
 constexpr std::int64_t rewarded_at_once(const job& j) {
-  const bool groups = j.objective.kind == objective_kind::grpo || (j.objective.kind == objective_kind::rloo && !rolls_out_as_ppo(j.objective));
+  const bool groups = (j.objective.kind == objective_kind::grpo && !j.objective.reward_teaches()) || (j.objective.kind == objective_kind::rloo && !rolls_out_as_ppo(j.objective));
   const auto here = scored_at_once(j), shown = sampled_at_once(j);
   return groups ? generated_at_once(j) : here > shown ? here : shown;
 }
@@ -140,7 +140,7 @@ constexpr job standing_of_other(const job& j, const model_role& role) {
   }
   r.rollout = {};
   r.evaluation = {};
-  const bool scores = role.given() && generates(j.objective.kind) && j.objective.code != method_code::llama_factory;
+  const bool scores = role.given() && generates(j.objective.kind) && j.objective.code != method_code::llama_factory && !j.objective.reward_teaches();
   r.objective = {.kind = scores ? objective_kind::classification : objective_kind::sft, .code = j.objective.code};
   r.recompute = {};
   r.trainable = {};

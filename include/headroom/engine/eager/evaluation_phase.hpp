@@ -45,7 +45,7 @@ constexpr settled_job evaluated(const settled_job& s) {
   auto& sc = r.layer;
   sc.samples = checked::mul(e.batch, sequences_of(s.source->objective));
   if (e.sequence > 0) sc.sequence = e.sequence;
-  sc.tokens = checked::mul(sc.samples, sc.sequence);
+  sc.tokens = checked::ceil_div(checked::mul(sc.samples, sc.sequence), sc.context);
   sc.drops = {};
   return r;
 }

@@ -41,9 +41,9 @@ constexpr objection check_ulysses(const job& j, const auto& no) {
   const auto& m = j.model;
   const auto& o = j.objective;
   const auto ranks = j.parallel.context;
-  const bool swift = o.code == method_code::ms_swift && o.kind == objective_kind::grpo && !j.sharding.gathers_units();
+  const bool swift = o.code == method_code::ms_swift && (o.kind == objective_kind::grpo || (!traits_of(o.kind).vocabulary && o.kind != objective_kind::reward)) && !j.sharding.gathers_units();
   if (!swift && (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo && o.kind != objective_kind::sft) || !j.sharding.gathers_units()))
-    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP, and ms-swift's GRPO over DDP and DeepSpeed by this version; otherwise it must be ring or all-gather", j.framework.label);
+    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP, and ms-swift's GRPO, classifiers, embeddings and rerankers over DDP and DeepSpeed by this version; otherwise it must be ring or all-gather", j.framework.label);
   if (j.attention != attention::flash || (swift ? !j.batch.packed : j.batch.padded)) return no("headroom: heads are exchanged for positions around flash attention of samples without padding: attention must be flash, and batch.padded false, of ms-swift batch.packed true");
   if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && (swift || ranks % m.kv() != 0)))
     return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or, of verl, be a multiple of them; it is", ranks);

@@ -14,6 +14,7 @@ namespace headroom {
 struct other_model {
   bytes resident{};    ///< its weights, and what of them is never let go; a critic's states, too
   bytes forward{};     ///< on top of that, at the tallest moment of its forward: gathered weights, one layer, logits
+  bytes at_head{};     ///< … when its logits are there
   host_bytes host{};
 };
 
@@ -103,7 +104,8 @@ constexpr bytes wide_logits(const job& j, const settled_job& of) {
   auto around = w.forward.total, around_head = w.loss.total;
   if (zero3) around_head = max(w.forward.total, share(st.largest, s.precision.parameters.width()));  // it is not run back through: nothing is kept for reuse
   if (which == other_weights::shared && zero3) around = around_head = bytes{0};
-  r.forward = max(bare.layers + around, bare.head + around_head + wide_logits(*trained.source, s));
+  r.at_head = bare.head + around_head + wide_logits(*trained.source, s);
+  r.forward = max(bare.layers + around, r.at_head);
   if (which == other_weights::shared) return r;
   r.resident = place_of_parameters(standing) == place::on_gpu ? st.gpu[row::model_parameters] : st.frozen_extra;
   if (zero3) r.resident += share(st.small, s.precision.parameters.width());

@@ -31,14 +31,14 @@ constexpr bytes second_partitions(const settled_job& s, const state_bytes& st) {
   return r.shares_gpus() && r.trainer_moves.has(trainer_part::weights) ? flat_partitions(s, st) : bytes{0};
 }
 
-/// What leaves the GPU, of what outlives a step.
+/// What leaves the GPU, of what outlives a step. Of ms-swift a copy for reference, too, but no teacher (grpo_trainer.py and gkd_trainer.py offload_context).
 constexpr moment moved_away(const settled_job& s, const state_bytes& st, const moment& stays, bool parameters, bool optimizer) {
   moment m{};
   const bool zero = s.source->sharding.by(sharder::deepspeed);
   if (optimizer) m.add(row::optimizer_state, stays.rows[row::optimizer_state]);  // of DeepSpeed not the master copies, which are no state
   if (optimizer && s.source->objective.code == method_code::openrlhf) m.add(row::master_parameters, stays.rows[row::master_parameters]);  // openrlhf/utils/deepspeed/deepspeed_utils.py offload_deepspeed_states
   if (!parameters) return m;
-  if (s.source->objective.code == method_code::ms_swift) m.add(row::other_models, stays.rows[row::other_models]);
+  if (s.source->objective.code == method_code::ms_swift && !s.source->objective.frozen.given()) m.add(row::other_models, stays.rows[row::other_models]);
   m.add(row::adapters, zero ? bytes{0} : stays.rows[row::adapters]);
   m.add(row::model_parameters, zero ? max(stays.rows[row::model_parameters] + stays.rows[row::adapters] - flat_partitions(s, st), bytes{0}) : stays.rows[row::model_parameters]);
   return m;
@@ -209,6 +209,7 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
   if (keeps_generated_scores(j.objective) && s.layer.scoring.scores == label_scores::whole)
     t.look_beside(phase::reference, -1, here + moment(row::other_models, other->compared.forward) + moment(row::logits, 2 * kept_scores(j, s.model.vocab, scored_at_once(j))));
   if (const auto shown = kept_scores(j, s.model.vocab, sampled_at_once(j)); shown > bytes{0} && other->reward.forward > bytes{0}) t.look_beside(phase::reward, -1, here + moment(row::other_models, other->reward.forward) + moment(row::logits, shown));
+  if (j.objective.reward_teaches() && j.objective.frozen.given()) t.look_beside(phase::reward, -1, here + moment(row::other_models, other->reward.at_head) + moment(row::logits, score_temporaries(s, sc)));
   beside(phase::reward, other->reward.forward, 2);
   beside(phase::value, other->critic.forward, 2);
 }

@@ -140,7 +140,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"objective.kind", "the method. ipo is dpo, gspo and dapo are grpo, as far as memory goes"},
     {"objective.trainer", "whose code computes the loss; trl-0.29, trl-0.22, trl-0.19: GRPO and RLOO of TRL 0.23 to 0.29, 0.20 to 0.22, 0.16 to 0.19; trl-0.21: RLOO of TRL 0.15 to 0.21; trl-0.28: DPO of TRL 0.19 to 0.28, and no less than 0.15; trl-0.14: TRL up to 0.11, and no less than 0.14, and RLOO up to there; ms-swift-3.11: its GKD up to 3.11; ms-swift-3.5, ms-swift-3.4: its DPO of 3.5.0, and of 3.4.1; ms-swift-megatron-3.12: of 3.9 to 3.12; ms-swift-megatron-3.8: before 2025-09-30. Left out: trl, the newest"},
     {"objective.reference", "how the reference's log-probabilities come about; left out: adapter-off beside an adapter, else copy, or none where the method has none"},
-    {"objective.teacher", "the model that a distillation learns from"},
+    {"objective.teacher", "the model that a distillation learns from, and ms-swift's GRPO by its log-probabilities"},
     {"objective.teacher.model", "its model, as the job's"},
     {"objective.teacher.parameters", "number format of its weights; left out: the job's"},
     {"objective.teacher.stage", "ZeRO's stage for it, under DeepSpeed; left out: the job's"},

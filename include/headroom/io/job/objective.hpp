@@ -11,11 +11,11 @@ namespace headroom::io {
 struct named_role {
   const char* key;
   model_role objective::* role;
-  bool teaches{};  ///< is the teacher of a distillation, and of nothing else
+  bool teaches{};  ///< is a teacher: of a distillation, and of ms-swift's GRPO
 };
 inline constexpr named_role roles_of_objective[] = {{"teacher", &objective::frozen, true}, {"reward", &objective::frozen}, {"critic", &objective::critic}};
 /// Whether a method has such a role; a critic anywhere, so that estimate() says why not.
-inline bool has_role(const objective& o, const named_role& r) { return r.role == &objective::critic || traits_of(o.kind).teacher == r.teaches; }
+inline bool has_role(const objective& o, const named_role& r) { return r.role == &objective::critic || (traits_of(o.kind).teacher || o.reward_teaches()) == r.teaches; }
 
 /// All but `model`, which needs a place to read files from.
 template <class Keys>
@@ -77,7 +77,7 @@ inline objective read_objective(const json_value& value, const std::string& path
   for (const auto& r : roles_of_objective)
     if (const auto* v = k.take(r.key)) {
       o.*r.role = read_role(*v, k.at(r.key), base);
-      if (!has_role(o, r)) fail(r.teaches ? "headroom: objective.teacher is for a distillation; objective.kind must be \"distill\"" : "headroom: objective.reward is of methods that score completions; objective.kind must not be \"distill\"");
+      if (!has_role(o, r)) fail(r.teaches ? "headroom: objective.teacher is for a distillation, and for ms-swift's GRPO; objective.kind must be \"distill\"" : "headroom: objective.reward is of methods that score completions, of GRPO in TRL; objective.kind must not be \"distill\"");
     }
   k.finish();
   return o;

@@ -17,7 +17,7 @@ inline std::string phase_words(phase p) {
     case phase::sync: return "weight synchronisation";
     case phase::score: return "scoring";
     case phase::evaluate: return "evaluation";
-    case phase::reward: return "the reward model's forward";
+    case phase::reward: return "the forward of a reward model, or of GRPO's teacher";
     case phase::value: return "the critic's forward";
     case phase::critic: return "the critic's step";
     case phase::load:

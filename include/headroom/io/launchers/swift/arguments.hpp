@@ -137,6 +137,7 @@ class swift_arguments {
   /// What depends on other arguments.
   void rest() {
     swift_tasks{*d_, *v_}.without_liger_loss();
+    swift_tasks{*d_, *v_}.cut();
     // Experts in grouped products are of transformers 5 (swift/arguments/base_args/model_args.py), or of the release that has the model's class.
     if (v_->word_now("experts_impl") == "grouped_mm") {
       v_->take("experts_impl");
@@ -148,7 +149,10 @@ class swift_arguments {
       d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("rlhf_type"));
       if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
     }
-    if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
+    if (v_->word_now("rlhf_type") == "grpo") {
+      swift_rollout{*d_, *v_}.read();
+      swift_distillation{*d_, *v_}.of_completions();
+    }
     if (v_->word_now("rlhf_type") == "ppo") swift_ppo{*d_, *v_}.read();
     if (v_->word_now("rlhf_type") == "gkd") {
       swift_distillation student{*d_, *v_};

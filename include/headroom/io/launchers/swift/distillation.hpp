@@ -50,13 +50,27 @@ class swift_distillation {
     }
     if (name.empty()) fail("headroom: " + v_->source() + ": teacher_model is required: a student that is its own teacher as it trains is not modelled by this version");
     if (name == d_->trained_name && d_->has({"adapter"})) return d_->say({"objective", "reference"}, "adapter-off", v_->place("teacher_model"));
+    await(name, stage);
+  }
+  /// GRPO's, whose log-probabilities of what was written are the reward, or a part of it (grpo_trainer.py _compute_teacher_logps); a server's take nothing here.
+  void of_completions() {
+    const auto *said = v_->take("teacher_model"), *server = v_->take("teacher_model_server");
+    if (said == nullptr || *said == "") return;
+    const auto name = string_at(*said, "teacher_model");
+    if (server != nullptr && *server != "") fail("headroom: " + v_->place("teacher_model_server") + ": ms-swift stops where teacher_model and teacher_model_server are both given: take one of them out");
+    if (v_->on("offload_teacher_model")) d_->unmodelled_key("offload_teacher_model", true, v_->place("offload_teacher_model"));
+    if (name == d_->trained_name && d_->has({"adapter"})) return d_->unmodelled_key("teacher_model", name, v_->place("teacher_model"), "the model itself with its adapters switched off, beside GRPO");
+    for (const auto* key : {"teacher_model_type", "teacher_model_revision"}) v_->take(key);
+    await(name, v_->take("teacher_deepspeed"));
+  }
+
+ private:
+  void await(const std::string& name, const json_value* stage) {
     auto keys = json_value::object();
     if (const auto format = loaded_role_format(*d_); !format.is_null()) keys["parameters"] = format;
     if (stage != nullptr && *stage != "") placed(keys, string_at(*stage, "teacher_deepspeed"));
     await_role(*d_, "teacher", name, v_->place("teacher_model"), keys);
   }
-
- private:
   void placed(json_value& keys, const std::string& name) {
     const auto shipped = swift_zero(name, false);
     if (!shipped) return d_->unmodelled_key("teacher_deepspeed", name, v_->place("teacher_deepspeed"), "read are the names of configurations that ms-swift ships");
