@@ -96,14 +96,51 @@ TEST_CASE("rows that several GPUs share, before a head that reads hidden states"
   CHECK(words.objective.generative);
   for (const auto* j : {&classes, &vectors, &words}) {
     CHECK(j->hardware.gpus() % j->parallel.context == 0);
+    CHECK(j->evaluation.batch == j->batch.micro);
+    CHECK(j->evaluation.loss_only);
     CHECK(estimate(*j).ranks[0].allocated > bytes{0});
   }
   const std::string run = "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-0.5B --max_length 1024 --task_type seq_cls --num_labels 2 --attn_impl flash_attn --sequence_parallel_size 2 ";
-  CHECK(holds(refused(run + "--padding_free true"), "sequence_parallel_size = 2 is not modelled by this version (read of rows without padding (padding_free), beside gradient_accumulation_steps)"));
+  CHECK(holds(refused(run + "--padding_free true"), "sequence_parallel_size = 2 is not modelled by this version (read of rows without padding (padding_free, of fine-tuning also packing), beside gradient_accumulation_steps)"));
   CHECK(holds(refused(run + "--gradient_accumulation_steps 2"), "sequence_parallel_size = 2 is not modelled"));
   // Two heads of keys among four GPUs go round in a ring.
   CHECK(holds(objection_to(said("NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-0.5B --max_length 1024 --task_type seq_cls --num_labels 2 --attn_impl flash_attn --sequence_parallel_size 4 --padding_free true --gradient_accumulation_steps 2")).in_words().what(),
               "parallel.context must divide model.heads"));
+}
+
+// swift/trainers/utils.py per_token_loss_func_sp, swift/sequence_parallel/utils.py ChunkedCrossEntropyLoss.
+TEST_CASE("rows of half a million tokens that eight GPUs share, and their loss of 2,048 tokens at a time") {
+  const auto j = job_of({launch_file("swift-shared-rows", "sequence_parallel_512k.sh")});
+  CHECK(j.objective == objective{.kind = objective_kind::sft, .code = method_code::ms_swift});
+  CHECK(j.parallel.context == 8);
+  CHECK(j.batch == batch{.micro = 1, .sequence = 512'000, .accumulation = 2, .packed = true});
+  CHECK(j.loss.kind == loss_kind::chunked);
+  CHECK(j.loss.chunk_tokens == 2048);
+  CHECK_FALSE(j.kernels.empty());
+  // Logits of 64,000 positions in bf16, while the head's weights are gathered, which are more than log-probabilities of one piece; backward has both gradients of a piece, too,
+  // and the one before.
+  const auto logits = std::int64_t{2} * 152'064 * 64'000, piece = std::int64_t{2} * 152'064 * 2048;
+  CHECK(at(j, phase::loss_forward, row::logits) == logits);
+  const auto settled = settle(j);
+  auto sc = settled.layer;
+  sc.model = &settled.model;
+  const auto tail = head_and_loss(sc, trained_modules(j, -1), true);
+  const auto back = walk_backward(tail).peak;
+  CHECK(back.rows[row::logits].count() == logits + 4 * piece);
+  auto whole = j;
+  whole.loss = {.kind = loss_kind::full};
+  CHECK(at(whole, phase::loss_forward, row::logits) == 2 * logits);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+
+  const std::string run = "NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-7B --max_length 4096 --attn_impl flash_attn --gradient_accumulation_steps 2 --sequence_parallel_size 4 --deepspeed zero2 ";
+  CHECK(said(run + "--padding_free true").loss == loss{.kind = loss_kind::full});
+  CHECK(said("CELOSS_PARALLEL_SIZE=0 " + run + "--padding_free true").loss == loss{.kind = loss_kind::full});
+  CHECK(holds(refused(run), "sequence_parallel_size = 4 is not modelled by this version (read of rows without padding"));
+  CHECK(holds(refused("NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B --max_length 4096 --attn_impl flash_attn --sequence_parallel_size 4 --padding_free true"), "sequence_parallel_size = 4 is not modelled"));
+  auto spread = said(run + "--padding_free true");
+  spread.sharding = {.kind = sharding_kind::ddp};
+  spread.framework = frameworks::hf_trainer;
+  CHECK(holds(objection_to(spread).in_words().what(), "ms-swift's fine-tuning with parallel.context_kind"));
 }
 
 }  // namespace test_swift_teachers

@@ -177,6 +177,18 @@ constexpr tensor in_place_loss(program& p, const scene& s, tensor logits) {
   return scalar;
 }
 
+/// ms-swift's ChunkedCrossEntropyLoss, of this rank's positions: log-probabilities of some rows at a time, and again in backward, beside both gradients of them and the one of
+/// the rows before, which is written over the logits; then losses of all ranks (swift/sequence_parallel/utils.py, GatherLoss).
+constexpr tensor cross_entropy_of_rows(program& p, const scene& s, tensor logits) {
+  const bool several = s.loss.chunk_tokens < s.tokens;
+  const auto rows = p.rounded(checked::mul(several ? s.loss.chunk_tokens : s.tokens, s.vocabulary), p.width(logits));
+  const auto losses = p.make(s.tokens, p.width(logits)), all = p.make(checked::mul(s.tokens, s.context), p.width(logits)), scalar = p.make(1, p.width(logits));
+  p.step(logits.bit(), losses.bit(), {.saves = logits.bit(), .forward_temporary = rows, .backward_temporary = (several ? 4 : 3) * rows, .temporaries = row::logits, .releases_first = true});
+  p.step(losses.bit(), all.bit());
+  p.step(all.bit(), scalar.bit());
+  return scalar;
+}
+
 /// From logits to the scalar, where the head makes logits.
 constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
   switch (s.loss_program) {
@@ -186,10 +198,11 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
     case loss_style::upcast_in_loss:
     case loss_style::autocast: return upcast_in_loss(p, s, logits);
     case loss_style::plain:
+    case loss_style::rows_again:
       if (s.habits->loss.keeps_outputs()) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       p.returns_here();
-      return cross_entropy(p, s, logits);
+      return s.loss_program == loss_style::plain ? cross_entropy(p, s, logits) : cross_entropy_of_rows(p, s, logits);
     case loss_style::chunked_in_loss: return chunked_in_loss(p, s, logits, pieces);
     case loss_style::whole_or_divided: p.returns_here(); return titan_cross_entropy(p, s, logits);
     case loss_style::in_place: return in_place_loss(p, s, logits);

@@ -29,6 +29,7 @@ enum class loss_style : std::uint8_t {
   chunked_in_loss,  ///< torchtune: whole logits made fp32 by the model, or the head's chunks, each cast inside the loss
   chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
+  rows_again,          ///< cross entropy of some rows of the logits at a time, again in backward, whose gradient is written over them (ms-swift's CELOSS_PARALLEL_SIZE)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
   checkpointed_chunks, ///< TRL: head and loss together, 256 tokens at a time, each chunk behind a checkpoint
   chunked_by_memory,   ///< Unsloth: head and loss together, in chunks as large as half of what is free; gradients are made in forward

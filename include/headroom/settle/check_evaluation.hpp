@@ -28,7 +28,7 @@ constexpr objection check_evaluation(const job& j, const auto& no) {
   if (f.runtime != runtime::autograd || !f.modules.eager() || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: evaluation is modelled as transformers' Trainer runs it: framework must be hf-trainer or deepspeed, or leave evaluation out", f.label);
   // ms-swift cuts rows that are evaluated, too (swift/trainers/mixin.py get_eval_dataloader).
-  if (j.parallel.pipeline > 1 || (j.parallel.context > 1 && (!of_swift(j.objective.code) || generates(j.objective.kind)))) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
+  if (j.parallel.pipeline > 1 || (j.parallel.context > 1 && (!of_swift(j.objective.code) || generates(j.objective.kind) || (!e.loss_only && j.objective.kind == objective_kind::sft)))) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
   if (j.model.encoder.layers > 0 || (j.model.vision.kind != vision_kind::none && !j.batch.images.none && !j.adapter.active()))
     return no("headroom: evaluation of models with encoders, or with towers that may train, is not modelled by this version; leave evaluation out");
   if (const auto why = check_evaluated_positions(j, no)) return why;

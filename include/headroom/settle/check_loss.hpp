@@ -7,8 +7,11 @@
 
 namespace headroom::detail {
 
+/// Whether ms-swift takes the loss of a rank's part of a row, of logits as they are (swift/trainers/utils.py per_token_loss_func_sp).
+constexpr bool shares_rows(const job& j) { return j.parallel.context > 1 && of_swift(j.objective.code) && j.objective.kind == objective_kind::sft; }
+
 /// Whether chunks of tokens are TRL's, over transformers' Trainer.
-constexpr bool chunks_by_trl(const job& j) { return j.loss.kind == loss_kind::chunked && (j.framework.label == "hf-trainer" || j.framework.label == "deepspeed"); }
+constexpr bool chunks_by_trl(const job& j) { return j.loss.kind == loss_kind::chunked && !shares_rows(j) && (j.framework.label == "hf-trainer" || j.framework.label == "deepspeed"); }
 
 constexpr objection check_loss(const job& j, const auto& no) {
   const auto kind = j.loss.kind;
@@ -27,7 +30,7 @@ constexpr objection check_loss(const job& j, const auto& no) {
                                                     j.parallel.tensor > 1 || j.loss.balances_experts || m.logit_softcap > 0 || m.head_bias || m.normalised_head || m.classes > 0 || m.encoder.layers > 0 || j.adapter.targets.has(module::head) ||
                                                     (j.adapter.base.quantised() && !j.adapter.base_skips.has(module::head))))
     return no("headroom: TRL's chunked_nll (loss.kind \"chunked\") is modelled for sft with whole weights on each GPU, without evaluation, compile, balances_experts, capped logits, and adapters or four bits in the head; choose full; framework", j.framework.label);
-  if (kind == loss_kind::chunked && !chunks_by_trl(j) && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
+  if (kind == loss_kind::chunked && !chunks_by_trl(j) && !shares_rows(j) && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
     return no("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
   if (kind == loss_kind::vocab_parallel && (j.parallel.tensor == 1 || !j.framework.modules.dtensor()))
     return no("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");

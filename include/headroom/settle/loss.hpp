@@ -76,6 +76,10 @@ constexpr void settle_loss(settled_job& r) {
     if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
   }
+  if (shares_rows(j)) {
+    s.loss_program = j.loss.kind == loss_kind::chunked ? loss_style::rows_again : loss_style::plain;
+    if (!s.loss.logits.set()) s.loss.logits = r.precision.compute;
+  }
   s.compiled_loss = j.compile && j.framework.compile.loss;
   if (r.model.encoder.layers > 0 && s.loss_program == loss_style::upcast_shifted) s.loss_program = loss_style::upcast_in_loss;  // labels are not shifted
   if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;

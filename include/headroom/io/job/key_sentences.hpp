@@ -133,7 +133,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"loss", "how cross entropy is computed"},
     {"loss.kind", "on all logits, in chunks, in one kernel, divided, or with the head; left out: the framework's"},
     {"loss.logits", "number format of the loss; left out: the framework's"},
-    {"loss.chunk_tokens", "tokens of each sample in a chunk, of all samples under hf-trainer and deepspeed; 0: the framework's"},
+    {"loss.chunk_tokens", "tokens of each sample in a chunk, of all samples under hf-trainer and deepspeed, where ms-swift's ranks share rows those of a rank; 0: the framework's"},
     {"loss.chunked_head", "the head runs chunk by chunk, too"},
     {"loss.balances_experts", "transformers adds a loss of the routers' probabilities in all layers (output_router_logits, a router_aux_loss_coef above 0)"},
     {"objective", "what a step optimises: a method, or a method and the models beside the one that trains; left out: sft"},

@@ -160,8 +160,8 @@ class draft {
   /// The path of the script that is being read.
   std::string script;
 
-  /// Samples that a step has at least, by as many micro-batches as that takes; tokens of a row that is packed; samples that are joined to one row.
-  std::optional<fact> least_samples, packed_row, joined_samples;
+  /// Samples that a step has at least, by as many micro-batches as that takes; tokens of a row that is packed; samples that are joined to one row; CELOSS_PARALLEL_SIZE.
+  std::optional<fact> least_samples, packed_row, joined_samples, loss_rows;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
   /// What is evaluated; and what is where an older release runs.

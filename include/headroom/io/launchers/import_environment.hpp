@@ -28,6 +28,7 @@ inline bool import_setting(draft& d, const shell_word& w, const std::string& sou
     return false;
   }
   if (name == "USE_MCORE_GDN" && (!w.known() || (value != "1" && value != "true" && value != "True"))) d.whole_delta = draft::said{"USE_MCORE_GDN=" + value, place};
+  if (name == "CELOSS_PARALLEL_SIZE" && w.known()) d.loss_rows = draft::fact{whole_at(typed(value), place + ": " + name, 0, std::int64_t{1} << 31), place};
   if (name == "CUBLAS_WORKSPACE_CONFIG") {
     known();
     d.say({"environment", "cublas_workspace"}, value, place);

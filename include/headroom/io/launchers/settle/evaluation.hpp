@@ -34,7 +34,8 @@ inline void settle_evaluation(draft& d) {
     return;
   }
   const auto m = model_of(d);
-  const bool spread = number("parallel", "pipeline") > 1 || number("parallel", "context") > 1, generates = d.has({"rollout"});
+  const bool cuts = by != nullptr && *by == "ms-swift";  // rows that are evaluated, too
+  const bool spread = number("parallel", "pipeline") > 1 || (number("parallel", "context") > 1 && !cuts), generates = d.has({"rollout"});
   const bool still = d.has({"adapter"}) || d.has({"batch", "images", "none"});  // the tower does not train
   const bool other = m.encoder.layers > 0 || (m.vision.kind != vision_kind::none && !still);
   if (!spread && !generates && !other) {

@@ -44,14 +44,22 @@ class swift_tasks {
     d_->awaits_rows = draft::said{"new_special_tokens: N rows of embeddings, those of the model's configuration where its tokenizer has no more words with the new ones, else its words rounded up to a multiple of 128", v_->place("new_special_tokens")};
   }
 
-  /// sequence_parallel_size of heads that read hidden states: GPUs that compute parts of the same rows, which they have in common before the head (swift/trainers/mixin.py
-  /// get_sp_dataloader, _patch_tasks). Without gradient_accumulation_steps ms-swift counts 16 samples over all processes (swift/trainers/arguments.py).
+  /// sequence_parallel_size: GPUs that compute parts of the same rows (swift/trainers/mixin.py get_sp_dataloader). Heads that read hidden states have them in common before
+  /// (_patch_tasks); else each takes the loss of its part, of logits as they are, so many rows at a time (swift/trainers/utils.py per_token_loss_func_sp). Without
+  /// gradient_accumulation_steps ms-swift counts 16 samples over all processes (swift/trainers/arguments.py).
   void cut() {
-    const auto ranks = v_->has("rlhf_type") || v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm" ? 1 : v_->number("sequence_parallel_size", 1);
+    const auto ranks = v_->has("rlhf_type") ? 1 : v_->number("sequence_parallel_size", 1);
     if (ranks == 1) return;
     const auto place = v_->place("sequence_parallel_size");
-    if (!v_->on("padding_free") || v_->on("packing") || !v_->has("gradient_accumulation_steps")) d_->unmodelled_key("sequence_parallel_size", ranks, place, "read of rows without padding (padding_free), beside gradient_accumulation_steps");
+    const bool words = v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm";
+    if ((!v_->on("padding_free") && !(words && v_->on("packing"))) || (!words && v_->on("packing")) || !v_->has("gradient_accumulation_steps"))
+      d_->unmodelled_key("sequence_parallel_size", ranks, place, "read of rows without padding (padding_free, of fine-tuning also packing), beside gradient_accumulation_steps");
     d_->say({"parallel"}, {{"context", ranks}, {"context_kind", "ulysses"}}, place);
+    if (!words) return;
+    d_->replace("objective", {{"kind", "sft"}, {"trainer", "ms-swift"}}, place);
+    d_->say({"batch", "packed"}, true, place);
+    if (d_->has({"loss", "kind"}) && d_->job["loss"]["kind"] == "fused-linear") d_->notes.push_back(place + ": Liger's loss has no effect: ms-swift takes the loss of each token itself");
+    d_->replace("loss", d_->loss_rows && d_->loss_rows->value > 0 ? json_value{{"kind", "chunked"}, {"chunk_tokens", d_->loss_rows->value}} : json_value{{"kind", "full"}}, place);
   }
 
   /// Liger's loss runs in the model, which is given no labels where ms-swift takes the loss (swift/trainers/seq2seq_trainer.py, compute_loss).
