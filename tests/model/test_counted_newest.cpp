@@ -30,9 +30,9 @@ json with(const char* type, const char* name, const json& keys) {
 
 }  // namespace
 
-TEST_CASE("random configurations of Hy4, Qwen4-Exp and GLM-5.3 count exactly, and their classes at their defaults") {
+TEST_CASE("random configurations of Hy4, Qwen4-Exp, GLM-5.3 and DiffusionGemma count exactly, their classes at their defaults, and tables tied inside or out") {
   const auto seen = counted_rows::count_all("counted_newest.json");
-  CHECK(seen.exact == 81);
+  CHECK(seen.exact == 127);
   CHECK(seen.refused == 0);
 }
 
@@ -52,6 +52,10 @@ TEST_CASE("what the newest classes cannot be built from is refused by its key") 
   CHECK(glm({{"num_key_value_heads", 8}}).find("num_key_value_heads must be num_attention_heads") != std::string::npos);
   CHECK(glm({{"index_topk_pattern", "FS"}}).find("index_topk_pattern is not read here; say the same with indexer_types") != std::string::npos);
   CHECK(glm({{"head_dim", 0}}).empty());  // as the class saves it
+  CHECK(objection(with("glm_ocr", "GlmOcrForConditionalGeneration", {{"vision_config", {{"num_heads", 4}, {"num_attention_heads", 2}}}})).find("num_heads is another name of config.vision_config.num_attention_heads") != std::string::npos);
+  const auto diffusion = [](const json& keys) { return objection(with("diffusion_gemma", "DiffusionGemmaModel", keys)); };
+  CHECK(diffusion({{"text_config", {{"num_experts", 4}, {"top_k_experts", 2}, {"moe_intermediate_size", 8}}}}).find("vision_config is missing, without which the class cannot be built") != std::string::npos);
+  CHECK(diffusion({{"text_config", {{"attention_bias", true}}}}).find("attention_bias must be false for diffusion_gemma") != std::string::npos);
 }
 
 }  // namespace test_counted_newest

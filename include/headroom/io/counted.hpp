@@ -12,6 +12,7 @@
 #include <headroom/io/counted/deepseek_ocr.hpp>
 #include <headroom/io/counted/depth.hpp>
 #include <headroom/io/counted/detection.hpp>
+#include <headroom/io/counted/diffusion_gemma.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma3n.hpp>
 #include <headroom/io/counted/heads_beside.hpp>
@@ -82,7 +83,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth, counted_text_last, counted_sight_last, counted_stages_of_sound,
     counted_heads_beside, counted_heard_languages, counted_music, counted_waves, counted_waves_more, counted_text_rare, counted_sight_rare, counted_sight_dense, counted_backbones,
-    counted_unusual_sizes, counted_nas, counted_omnis, counted_gemma3ns, counted_newest_sight, counted_newest_languages, counted_pairs, counted_streaming, counted_ocr,
+    counted_unusual_sizes, counted_nas, counted_omnis, counted_gemma3ns, counted_newest_sight, counted_newest_languages, counted_diffusion_gemmas, counted_pairs, counted_streaming, counted_ocr,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {

@@ -170,8 +170,7 @@ inline language count_paddle_text(const config& c, tally& t) {
   count_attention(t, s, bias, bias, s.layers);
   count_gated_mlp(t, component::mlp, s.hidden, s.ffn, bias, s.layers);
   t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
-  c.ignore({"tie_word_embeddings"});
-  return {s.hidden, s.vocab, true};
+  return {s.hidden, s.vocab, c.flag("tie_word_embeddings", true)};
 }
 inline language count_paddle(const config& c, tally& t) {
   const auto sight = c.child("vision_config");
@@ -242,16 +241,16 @@ inline constexpr counted_class counted_vision_language_families[] = {
     {"Exaone4_5_ForConditionalGeneration", "exaone4_5", count_speaking<count_merged<&exaone_name, count_exaone_vision>, false>},
     {"Glm4vTextModel", "glm4v_text", [](const config& c, tally& t) { count_glm_text(c, t, glm4v_text); }},
     {"Glm4vModel", "glm4v", count_bare<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>>},
-    {"Glm4vForConditionalGeneration", "glm4v", count_speaking<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>, false>},
+    {"Glm4vForConditionalGeneration", "glm4v", count_speaking<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>, false, true>},
     {"Glm46VModel", "glm46v", count_bare<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>>},
     {"Glm46VForConditionalGeneration", "glm46v", count_speaking<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>, false>},
     {"Glm46VForConditionalGeneration", "glmga", count_speaking<count_merged<&glm4v_name, count_glm4v_vision, 4096, 151552>, false>},
     {"Glm4vMoeTextModel", "glm4v_moe_text", [](const config& c, tally& t) { count_glm4v_moe_text(c, t); }},
     {"Glm4vMoeModel", "glm4v_moe", count_bare<count_merged<&glm4v_moe_name, count_glm4v_vision, 4096, 151424>>},
-    {"Glm4vMoeForConditionalGeneration", "glm4v_moe", count_speaking<count_merged<&glm4v_moe_name, count_glm4v_vision, 4096, 151424>, false>},
+    {"Glm4vMoeForConditionalGeneration", "glm4v_moe", count_speaking<count_merged<&glm4v_moe_name, count_glm4v_vision, 4096, 151424>, false, true>},
     {"GlmOcrTextModel", "glm_ocr_text", [](const config& c, tally& t) { count_glm_text(c, t, glm_ocr_text); }},
     {"GlmOcrModel", "glm_ocr", count_bare<count_merged<&glm_ocr_name, count_glm_ocr_vision, 1024, 59392>>},
-    {"GlmOcrForConditionalGeneration", "glm_ocr", count_speaking<count_merged<&glm_ocr_name, count_glm_ocr_vision, 1024, 59392>, false>},
+    {"GlmOcrForConditionalGeneration", "glm_ocr", count_speaking<count_merged<&glm_ocr_name, count_glm_ocr_vision, 1024, 59392>, false, true>},
     {"GlmImageTextModel", "glm_image_text", [](const config& c, tally& t) { c.ignore({"vision_vocab_size"}); count_glm_text(c, t, glm_image_text); }},
     {"GlmImageVisionModel", "glm_image_vision", count_glm_image_vision},
     {"GlmImageVQVAE", "glm_image_vqmodel", count_glm_image_codes},
@@ -267,7 +266,7 @@ inline constexpr counted_class counted_vision_language_families[] = {
     {"PaddleOCRVisionTransformer", "paddleocr_vl_vision", count_paddle_vision},
     {"PaddleOCRTextModel", "paddleocr_vl_text", [](const config& c, tally& t) { count_paddle_text(c, t), ignore_labels(c); }},
     {"PaddleOCRVLModel", "paddleocr_vl", count_bare<count_paddle>},
-    {"PaddleOCRVLForConditionalGeneration", "paddleocr_vl", count_speaking<count_paddle, true>},
+    {"PaddleOCRVLForConditionalGeneration", "paddleocr_vl", count_speaking<count_paddle, true, true>},
     {"Kimi_K25VisionModel", "kimi_k25_vision", count_kimi_vision},
     {"Kimi_K25Model", "kimi_k25", count_bare<count_kimi>},
     {"Kimi_K25ForConditionalGeneration", "kimi_k25", count_speaking<count_kimi, true>},

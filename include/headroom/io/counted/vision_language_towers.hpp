@@ -102,7 +102,7 @@ inline void count_glm4v_vision(const config& c, tally& t) {
 inline void count_glm_sight(const config& c, tally& t, std::int64_t inside) {
   const auto q = read_qwen_sight(c, t, 24, 1024, 4096, 14, true);
   c.ignore({"image_size"});
-  const auto out = c.size({"out_hidden_size"}, 1536), heads = c.count({"num_heads"}, 16);
+  const auto out = c.size({"out_hidden_size"}, 1536), heads = c.count({"num_attention_heads", "num_heads"}, 16);
   const bool bias = c.flag("attention_bias", true);
   count_layers({.layers = q.depth, .hidden = q.hidden, .ffn = q.ffn, .bias = bias, .key_bias = bias, .out_bias = bias, .mlp_bias = bias, .gated = true, .rms = true}, t);
   t.rms_norm(q.hidden / heads, checked::mul(2, q.depth));

@@ -42,7 +42,7 @@ inline vision_shape read_glm_ocr_tower(const config& c) {
   v.projector = projector_kind::glm_merger;
   v.layers = c.count({"depth"}, 24);
   v.hidden = c.size({"hidden_size"}, 1024);
-  v.heads = c.count({"num_heads"}, 16);
+  v.heads = c.count({"num_attention_heads", "num_heads"}, 16);
   v.ffn = c.size({"intermediate_size"}, 4096);
   v.output = c.size({"out_hidden_size"}, 1536);
   v.channels = c.size({"in_channels"}, 3);
@@ -66,7 +66,8 @@ inline shape read_glm4v(const config& c, std::string_view type) {
   check_foreign(text, m, of);
   m.vision = ocr ? read_glm_ocr_tower(c.child("vision_config")) : read_glm4v_tower(c.child("vision_config"));
   if (m.vision.output != m.hidden) complain(c.child("vision_config").at("out_hidden_size") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(m.vision.output));
-  tie_around_text(c, m, false);
+  if (type == "glm46v") tie_around_text(c, m, false);
+  else tie_around_or_in_text(c, m);
   return m;
 }
 

@@ -45,4 +45,8 @@ inline void tie_by_release(const config& c, shape& m, bool before, bool since) {
 /// it is absent.
 inline void tie_around_text(const config& c, shape& m, bool usual) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", usual)); }
 
+/// … of classes that take the text's word where the outer one says no (transformers 5.17 configuration_qwen2_vl.py, _qwen2_5_vl.py, _glm4v.py,
+/// _glm4v_moe.py, _glm_ocr.py, _paddleocr_vl.py __post_init__).
+inline void tie_around_or_in_text(const config& c, shape& m) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", false) || m.tied); }
+
 }  // namespace headroom::io::detail

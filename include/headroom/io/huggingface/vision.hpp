@@ -239,7 +239,8 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
       v.deep_mergers = static_cast<std::int64_t>(deep->size());
     }
   }
-  if (nested && !newer) tie_around_text(c, m, false);
+  if (nested && type.starts_with("qwen2")) tie_around_or_in_text(c, m);
+  else if (nested && !newer) tie_around_text(c, m, false);
   return m;
 }
 
