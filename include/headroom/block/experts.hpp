@@ -87,21 +87,22 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   const auto logits = wide_style && !narrowed ? wide_logits(p, s, trained, n)
                                               : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias && e.bias);
   const auto numbers = p.make(chosen, 8);
-  if (style == expert_style::fused) {  // top-k of the logits, softmax over those, scattered back
-    const auto top = p.make(chosen, s.width), weights = p.make(chosen, s.width);
+  if (style == expert_style::fused || e.chosen_logits) {  // top-k of the logits, softmax over those; gpt-oss: scattered back
+    const auto width = e.chosen_logits ? 4 : s.width;
+    const auto top = p.make(chosen, width), weights = p.make(chosen, width);
     p.step(logits.bit(), top | numbers, {.saves = numbers.bit()});
     p.step(top.bit(), weights.bit(), {.saves = weights.bit()});
     if (!s.habits->experts.at_once()) p.step(weights.bit(), p.make(scores, s.width).bit());
-    return {weights, numbers};
+    return {cast(p, weights, s.width), numbers};
   }
-  const auto width = narrowed || e.narrow_scores ? s.width : 4;
+  const auto width = narrowed || (e.narrow_scores && !(e.plain_router && s.autocast)) ? s.width : 4;  // autocast makes softmax in fp32
   const auto wide = p.make(scores, width);
   p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
   const auto top = p.make(chosen, width);
   p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
-  const bool stays = wide_style || (e.fp32_weights && s.habits->experts.joins_gate());
+  const bool stays = (wide_style && !e.clamped_sum) || (e.fp32_weights && s.habits->experts.joins_gate());
   if (e.raw_weights) return {cast(p, top, stays ? width : s.width), numbers};
-  const auto sum = p.make(s.tokens, e.narrow_scores && !s.autocast ? width : 4);
+  const auto sum = p.make(checked::mul(s.tokens, e.clamped_sum ? 2 : 1), e.narrow_scores && !s.autocast ? width : 4);  // before and behind the floor
   p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
   return {cast(p, top, stays ? width : s.width), numbers};
 }

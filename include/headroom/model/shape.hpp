@@ -57,9 +57,11 @@ struct expert_shape {
   bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
   bool bias{};                        ///< gpt-oss: biases inside the experts
   bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
-  bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
+  bool narrow_scores{};               ///< scores in the model's format: sigmoids (LFM2-MoE), with plain_router a softmax (Mistral 4)
   bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first (Afmoe, Mistral 4, Granite, HunYuan)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
+  bool chosen_logits{};               ///< routing weights are a softmax over the logits of the chosen alone (Granite; gpt-oss need not say so)
+  bool clamped_sum{};                 ///< routing weights are divided by a sum that a floor holds up, and cast (Ernie 4.5)
   bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2), or with one expert a token beside them
   std::int64_t latent{};              ///< features that experts read and write, between two matrices that all of them share (Nemotron 3); 0: hidden
   bool parameters{};                  ///< each layer's experts are parameters, and no linear layers, in every release of transformers (DBRX, Granite, Qwen3-VL; gpt-oss and Llama 4 need not say so)

@@ -114,6 +114,7 @@ inline constexpr decoder_family descended_decoders[] = {
        m.attention_sinks = m.sinks_scale = true;
        m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
        m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
+       m.experts.chosen_logits = true;
        m.experts.plain_router = m.experts.shared > 0;  // GraniteMoeSWATopKRouter: a linear layer in the model's format
      }},
     {"flex_olmo", [](const config& c, shape& m) { finish_olmo2(c, m), read_local_experts(c, m, 7, 5); }},  // Olmoe behind Olmo2's norms
@@ -138,7 +139,7 @@ inline constexpr decoder_family descended_decoders[] = {
        read_latent_attention(c, m, {1024, 256, 64, 64, 128});
        m.scaled_queries = true;
        read_deepseek_experts(c, m, 128, 4, 2048, 1, 0);
-       m.experts.plain_router = m.sparse();  // Mistral4TopkRouter: a linear layer in the model's format, and no correction bias
+       m.experts.plain_router = m.experts.narrow_scores = m.sparse();  // Mistral4TopkRouter: a linear layer and a softmax in the model's format, and no correction bias
      }},
     {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention
        read_latent_attention(c, m, {768, 512, 192, 64, 256});

@@ -166,7 +166,7 @@ inline void read_bamba(const config& c, std::string_view type, shape& m) {
   }
   e.active = c.count({"num_experts_per_tok"}, 2);
   e.ffn = m.ffn;
-  e.parameters = true;  // GraniteMoeHybridParallelExperts
+  e.parameters = e.chosen_logits = true;  // GraniteMoeHybridParallelExperts
   e.shared_ffn = shared;
   e.shared = shared > 0 ? 1 : 0;
   e.plain_router = shared > 0;  // GraniteMoeHybridTopKRouter: a linear layer in the model's format

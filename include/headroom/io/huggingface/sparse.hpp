@@ -87,14 +87,16 @@ inline void finish_granite_shared(const config& c, shape& m) {  // GraniteMoeSha
   m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
   m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
   m.experts.plain_router = m.experts.shared > 0;  // GraniteMoeSharedTopKRouter: a linear layer in the model's format
-  m.experts.parameters = m.fused_gate_up = true;  // GraniteMoeSharedParallelExperts, GraniteMoeSharedMLP.input_linear
+  m.experts.chosen_logits = m.experts.parameters = m.fused_gate_up = true;  // GraniteMoeSharedParallelExperts, GraniteMoeSharedMLP.input_linear
 }
 
 inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one shared MLP as wide as a routed expert
   auto& e = m.experts;
   m.qk_norm = true;
   e.count = c.number({"num_experts", "num_local_experts"}, 1, 1, config::most);
-  e.active = first_of_list(c, "moe_topk", 1);
+  e.active = first_of_list(c, "moe_topk", c.count({"num_experts_per_tok"}, 1));
+  if (c.has("num_experts_per_tok") && c.count({"num_experts_per_tok"}, 1) != e.active)  // attribute_map: another name of it
+    complain(c.at("num_experts_per_tok") + " must be " + std::to_string(e.active) + ", as moe_topk says, found " + shown(c.find({"num_experts_per_tok"})));
   e.ffn = m.ffn;
   e.plain_router = true;  // HunYuanMoEV1Gate: in fp32 in a model of fp32 alone
   e.shared = 1;
@@ -107,7 +109,7 @@ inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one
 inline void finish_ernie(const config& c, shape& m) {  // Ernie4_5_MoeSparseMoeBlock, Ernie4_5_MoeStatics: the correction bias is a parameter
   auto& e = m.experts;
   if (m.attention_bias) complain(c.at("use_bias") + " must be false for ernie4_5_moe, found true");
-  e.router_bias = true;
+  e.router_bias = e.clamped_sum = true;
   m.rotary = rotary_kind::fp32_pairs;
   e.count = c.number({"moe_num_experts", "num_experts"}, 64, 0, config::most);
   e.active = c.count({"moe_k", "num_experts_per_tok"}, 6);
@@ -191,7 +193,7 @@ inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: expert
 
 inline constexpr decoder_family sparse_decoders[] = {
     {"mixtral", [](const config& c, shape& m) { m.experts.fp32_weights = true, finish_mixtral(c, m); }},  // MixtralTopKRouter
-    {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false), m.experts.parameters = true; }},  // GraniteMoeParallelExperts
+    {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false), m.experts.parameters = m.experts.chosen_logits = true; }},  // GraniteMoeParallelExperts
     {"granitemoeshared", finish_granite_shared},
     {"hunyuan_v1_moe", finish_hunyuan},
     {"ernie4_5_moe", finish_ernie},
@@ -241,7 +243,7 @@ inline void read_weight_sums(const config& c, std::string_view type, shape& m) {
     bool divides;
   };
   static constexpr usual families[] = {{"qwen2_moe", false}, {"qwen3_moe", false}, {"olmoe", false}, {"flex_olmo", false}, {"qwen3_next", true}, {"mellum", true},
-                                       {"deepseek_v3", true}, {"dots1", false},   {"glm4_moe", true}, {"glm4v_moe_text", true}, {"deepseek_v32", true}, {"glm_moe_dsa", true}};
+                                       {"deepseek_v3", true}, {"dots1", false},   {"glm4_moe", true}, {"glm4v_moe_text", true}, {"glm4_moe_lite", true}, {"mistral4", true}, {"exaone_moe", true}, {"solar_open", true}, {"deepseek_v32", true}, {"glm_moe_dsa", true}};
   if (type == "deepseek_v2") m.experts.raw_weights = true;
   for (const auto& f : families)
     if (type == f.type) m.experts.raw_weights = !c.flag("norm_topk_prob", f.divides);

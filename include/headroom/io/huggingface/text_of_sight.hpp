@@ -6,10 +6,13 @@
 #include <headroom/io/huggingface/gpt.hpp>
 #include <headroom/io/huggingface/descendants.hpp>
 #include <headroom/io/huggingface/mixed.hpp>
-#include <headroom/io/huggingface/refusals.hpp>
 #include <headroom/io/huggingface/sparse.hpp>
+#include <headroom/io/huggingface/unread.hpp>
 
 namespace headroom::io::detail {
+
+/// Families whose router is DeepSeek's, all in fp32: where no shared experts say so, the shape does.
+inline constexpr std::string_view fp32_routers = "deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa dots1 glm4_moe glm4_moe_lite glm4v_moe_text solar_open exaone_moe ernie4_5_moe";
 
 /// A decoder of any family that has one. One expert a token beside a shared one says Llama 4 (block/experts.hpp, style_of): of other families, whose top-k
 /// may be 1 as well, the shape says that their router is DeepSeek's.
@@ -17,6 +20,7 @@ inline bool read_decoder(const config& c, std::string_view type, shape& m) {
   const bool known = read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
   auto& e = m.experts;
   if (known && type != "llama4_text" && e.active == 1 && e.shared_ffn > 0 && !e.shared_gate && !e.bias && !e.plain_router && !m.latent()) e.fp32_router = true;
+  if (m.sparse() && e.shared_ffn == 0 && has_word(fp32_routers, type)) e.fp32_router = true;
   return known;
 }
 

@@ -77,7 +77,6 @@ inline constexpr family_keys keys_that_pass[] = {
     {"xglm", "max_position_embeddings"},
     {"afmoe", "mup_enabled route_scale global_attn_every_n_layers load_balance_coeff"},
     {"ernie4_5 ernie4_5_moe", "moe_norm_min num_nextn_predict_layers moe_use_aux_free moe_capacity moe_gate use_rmsnorm weight_share_add_bias"},
-    {"hunyuan_v1_moe", "num_experts_per_tok"},
     {"hunyuan_v1_dense hunyuan_v1_moe",
      "anyres_pooling_size anyres_vit_max_image_size cla_share_factor dense_list im_end_id im_newline_id im_start_id kv_lora_rank mask_init_id norm_type num_media_embeds org_vocab_size pool_type q_lora_rank "
      "qk_nope_head_dim qk_rope_head_dim text_end_id text_start_id use_qk_norm use_rotary_pos_emb v_head_dim video_end_id video_start_id vit_input_resolution vit_path vit_patch vit_token vit_type"},

@@ -25,6 +25,8 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("beside_mlp", e.beside_mlp);
   k.flag("narrow_scores", e.narrow_scores);
   k.flag("plain_router", e.plain_router);
+  k.flag("chosen_logits", e.chosen_logits);
+  k.flag("clamped_sum", e.clamped_sum);
   k.flag("fp32_router", e.fp32_router);
   k.whole("latent", e.latent);
   k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
