@@ -43,6 +43,25 @@ TEST_CASE("commands") {
   CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --zero-stage 1\n").find("(Megatron-DeepSpeed has it)") != std::string::npos);
 }
 
+TEST_CASE("programs beside them, by commands and files of their repositories") {
+  CHECK(is_for(yaml("data: {train_files: hiyouga/math12k@train}\nalgorithm: {adv_estimator: grpo}\nworker: {actor: {global_batch_size: 128}}\ntrainer: {nnodes: 1, n_gpus_per_node: 8}\n"), "EasyR1"));
+  CHECK(is_for(yaml("experiment_name: gsm8k-grpo\ntrial_name: trial0\ncluster: {n_nodes: 1, n_gpus_per_node: 8}\nactor: {path: Qwen/Qwen2.5-1.5B-Instruct}\n"), "AReaL"));
+  CHECK(is_for(yaml("exp_name: rlvr\npretrain: Qwen/Qwen2.5-7B\nactor_train: {training_args: {per_device_train_batch_size: 1}}\nactor_infer: {generating_args: {}}\n"), "ROLL"));
+  CHECK(is_for(script("uv run --isolated --extra fsdp -m skyrl_train.entrypoints.main_base trainer.policy.model.path=Qwen/Qwen2.5-1.5B-Instruct\n"), "SkyRL"));
+  CHECK(is_for(script("uv run torchrun --nproc-per-node 8 src/prime_rl/trainer/sft/train.py @ sft.toml\n"), "prime-rl"));
+  CHECK(is_for(yaml("type: sft\nmicro_batch_size: 1\nmodel: {name_or_path: meta-llama/Llama-3.1-8B-Instruct}\ndata: {sources: [], max_length: 8192}\ndeepspeed: {zero_optimization: {stage: 3}}\n"
+                    "optimizer: {lr: 1e-5}\ncheckpoint:\n  - {type: huggingface, output_dir: x}\n"), "ArcticTraining"));
+  CHECK(is_for(yaml("training: {train_iters: 100000}\ndata: {datasets: {}}\noptimizer: {learning_rate: {base: 1e-5}}\nmodel: {base_model: {}}\nrun: {experiment_dir: x}\n"), "Fast-LLM"));
+  CHECK(is_for(yaml("defaults: []\nexperiment: {exp_name: aquila, task: {type: train, backend: megatron}}\naction: run\n"), "FlagScale"));
+  CHECK(is_for(script("PT_HPU_LAZY_MODE=1 python ../gaudi_spawn.py --world_size 8 --use_deepspeed run_clm.py --model_name_or_path gpt2 --per_device_train_batch_size 4\n"), "optimum-habana"));
+  const std::string npu = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 28 --hidden-size 1024 --num-attention-heads 16 --seq-length 4096 --use-fused-rotary-pos-emb\n";
+  CHECK(is_for(script(npu), "MindSpeed-LLM"));
+  // A configuration of verl's that had levanter's keys (SkyworkAI/Skywork-OR1 verl/trainer/config/generation.yaml).
+  CHECK(is_for(yaml("trainer: {nnodes: 1}\ndata: {path: x}\nmodel: {path: x}\nrollout: {name: vllm}\nactor: {}\n"), "verl"));
+  // A file of data is no program.
+  CHECK(script("torchrun -m trainer.main data.custom_cls.path=scripts/dataset.py trainer.total_epochs=2\n").find("dataset.py\" is no program") == std::string::npos);
+}
+
 TEST_CASE("unsloth, by its command, its notebooks' arguments and its files") {
   CHECK(is_for(script("unsloth train --config sft.yaml\n"), "unsloth"));
   CHECK(is_for(script("python train.py --full_finetuning --model_name unsloth/llama-3-8b\n"), "unsloth"));

@@ -41,7 +41,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "verl's one-step-off-policy trainer under its earlier path", .words = "recipe.one_step_off_policy.|recipe/one_step_off_policy/main_ppo.py|recipe/one_step_off_policy/async_main_ppo.py",
      .instead = "python3 -m verl.experimental.one_step_off_policy.main_ppo, where it stands since, is"},
     // volcengine/verl: verl/trainer/config/*.yaml.
-    {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic",
+    {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic|trainer&data&rollout",
      .instead = "verl.trainer.main_ppo and verl.trainer.fsdp_sft_trainer with overrides of verl's own configurations are"},
     // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
     {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref",
@@ -58,6 +58,21 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "unsloth", .words = "unsloth|unsloth.|unsloth_cli", .arguments = "full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
      .keys = "training&lora&logging|training&lora&data|training&lora|full_finetuning|use_gradient_checkpointing|fast_inference|load_in_16bit|model_name&max_seq_length&load_in_4bit",
      .instead = "its script unsloth-cli.py is; or write a job file with framework unsloth, which is modelled for LoRA on Llama, Mistral, Qwen2 and Qwen3 on one GPU; the same training without it is a job of hf-trainer"},
+    // Online methods over trainers of their own: hiyouga/EasyR1 examples/config.yaml, inclusionAI/AReaL examples/math/gsm8k_grpo.yaml, alibaba/ROLL
+    // examples/*/rlvr_config.yaml, NovaSky-AI/SkyRL examples/train/gsm8k/run_gsm8k.sh, PrimeIntellect-ai/prime-rl examples/*/rl.toml.
+    {.name = "EasyR1", .keys = "worker&algorithm&trainer", .instead = "the same training by verl is"},
+    {.name = "AReaL", .words = "areal.", .keys = "trial_name&actor|trial_name&experiment_name", .instead = "the same training by verl is"},
+    {.name = "ROLL", .words = "examples/start_rlvr_pipeline.py|examples/start_agentic_pipeline.py|examples/start_rlvr_vl_pipeline.py", .keys = "actor_train&actor_infer|actor_train&pretrain", .instead = "the same training by verl is"},
+    {.name = "SkyRL", .words = "skyrl_train.|trainer.policy.model.path=|skyrl.", .instead = "the same training by verl is"},
+    {.name = "prime-rl", .words = "prime_rl.|src/prime_rl/trainer/sft/train.py", .keys = "trainer&orchestrator&inference", .instead = "the same training by verl is"},
+    // snowflakedb/ArcticTraining projects/*/*.yml; ServiceNow/Fast-LLM examples/mistral.yaml; flagos-ai/FlagScale examples/*/conf; huggingface/optimum-habana
+    // examples/gaudi_spawn.py; Ascend/MindSpeed-LLM examples/mcore.
+    {.name = "ArcticTraining", .words = "arctic_training|arctic_training.", .keys = "micro_batch_size&model&data&deepspeed|type&model&data&deepspeed|type&model&data&checkpoint", .instead = "write a job file with framework deepspeed, or the same training as the Trainer's"},
+    {.name = "Fast-LLM", .words = "fast-llm|fast_llm.", .keys = "training&optimizer&model&run|training&batch&model&data"},
+    {.name = "FlagScale", .words = "flagscale", .keys = "experiment&action|system&model&data", .instead = "what it starts is Megatron-LM, whose own arguments are read"},
+    {.name = "optimum-habana", .words = "gaudi_spawn.py", .arguments = "use_habana|gaudi_config_name|use_lazy_mode", .instead = "it trains on Gaudi, whose allocator is another; the same training by transformers on GPUs is"},
+    {.name = "MindSpeed-LLM", .words = "posttrain_gpt.py", .arguments = "use-fused-rotary-pos-emb|use-fused-rmsnorm|use-fused-swiglu|use-ascend-coc|reuse-fp32-param|context-parallel-algo|enable-hf2mg-convert",
+     .instead = "it patches Megatron-LM for Ascend's NPUs; what they share is read without its own arguments (--ignore for each)"},
     // Scripts of model families' own repositories, some under names that other programs' have, too (QwenLM/Qwen-VL aa00ed04 finetune.py, QwenLM/Qwen3-VL
     // 96588727 qwen-vl-finetune/qwenvl/train, OpenBMB/MiniCPM-V 0dbb566d finetune/finetune.py, NVlabs/VILA b760c34b llava/train, THUDM/ChatGLM2-6B
     // cb8e8b43 ptuning/main.py), and artidoro/qlora 7f4e95a6 qlora.py.

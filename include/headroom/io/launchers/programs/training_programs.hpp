@@ -205,7 +205,7 @@ inline bool names_a_method(std::string_view script) {
 inline std::string likely_program(const std::vector<shell_command>& commands) {
   for (const auto& c : commands)
     for (const auto& w : c.words)
-      if (w.text.ends_with(".py") && !never_trains(w.text)) return ": " + in_quotes(w.shown()) + " is no program whose arguments are known; --program says whose they are";
+      if (w.text.ends_with(".py") && w.text.find('=') == std::string::npos && !never_trains(w.text)) return ": " + in_quotes(w.shown()) + " is no program whose arguments are known; --program says whose they are";
   for (const auto& c : commands)
     for (const auto& w : c.words)
       if (w.text.ends_with(".sh")) return ": give the script that it starts, too, " + in_quotes(w.shown());
