@@ -649,6 +649,12 @@ enable = false
   const auto over = job_of({{"llama3_8b.toml", said}, {"run.sh", "torchrun --nproc_per_node=8 train.py --job.config_file llama3_8b.toml --training.local_batch_size 2 --training.global_batch_size 64 --training.seq_len=4096 "
                                                                   "--model.flavor 8B --parallelism.data_parallel_shard_degree 8"}});
   CHECK(over.batch.micro == 2);
+  // eminorhan/frontier-torchtitan train_configs/old_configs/llama3_8b_n512.toml: degrees say 4096 GPUs, and nothing says how many a node has.
+  const std::string frontier = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 21\nseq_len = 8192\ndata_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 32\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"\n";
+  const auto many = job_of({{"llama3_8b_n512.toml", frontier}});
+  CHECK(many.hardware.nodes == 512);
+  CHECK(many.hardware.gpus_per_node == 8);
+  CHECK(job_of({{"llama3_8b_n512.toml", frontier}}, {"hardware.gpus_per_node=4"}).hardware.nodes == 1024);
   CHECK(holds(refusal_of({{"a.toml", "[model]\nflavor = \"8B\"\n[training]\nlocal_batchsize = 2\n[parallelism]\n"}}), "a.toml:4: training.local_batchsize is not known here (did you mean local_batch_size?)"));
   CHECK(holds(refusal_of({{"a.toml", "[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\n[parallelism]\n"}}), "a.toml:4: training.seq_len must be a whole number"));
   CHECK(holds(refusal_of({{"a.toml", "[model]\nname = 1\nname = 2\n"}}), "a.toml:3: not valid TOML"));

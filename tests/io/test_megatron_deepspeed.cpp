@@ -58,6 +58,13 @@ TEST_CASE("DeepSpeed's launcher before pretrain_gpt.py without --deepspeed") {
   CHECK(imported::job_of({{"run.sh", "torchrun --nproc_per_node 4" + run.substr(22)}}).parallel.tensor == 4);
 }
 
+TEST_CASE("one expert is none") {
+  // LumiOpen/Megatron-DeepSpeed examples_deepspeed/MoE/ds_pretrain_gpt_1.3B_dense.sh.
+  const std::string dense = "--fp16 --moe-expert-parallel-size 1 --num-experts 1 --moe-loss-coeff 0.01 --moe-train-capacity-factor 1.0 --moe-eval-capacity-factor 1.0 --moe-min-capacity 4";
+  CHECK(read(dense, fp16) == read("--fp16", fp16));
+  CHECK(imported::refusal_of({{"run.slurm", script("--fp16 --num-experts 128", fp16)}}).find("num-experts = 128 is not modelled by this version (experts are DeepSpeed's own here)") != std::string::npos);
+}
+
 TEST_CASE("fp16, with ZeRO's first stage or none") {
   const auto with = read("--fp16", fp16);
   CHECK(with.framework == frameworks::megatron_deepspeed);

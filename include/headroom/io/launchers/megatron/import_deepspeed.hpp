@@ -19,6 +19,11 @@ inline json_value fork_precision(const std::string& format, const std::string& s
   return {{"parameters", format}, {"compute", format}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}};
 }
 
+/// Arguments that experts alone have, in the words of deepspeedai's fork.
+inline constexpr std::string_view fork_expert_arguments =
+    "num-experts|moe-expert-parallel-size|moe-min-capacity|moe-train-capacity-factor|moe-eval-capacity-factor|moe-loss-coeff|expert-interval|topk|mlp-type|disable-moe-token-dropping|"
+    "disable-moe-top2-2nd-expert-sampling|enable-expert-tensor-parallelism|use-tutel";
+
 class megatron_fork {
  public:
   megatron_fork(draft& d, const document& from) : d_(&d), from_(from) {}
@@ -33,6 +38,7 @@ class megatron_fork {
     for (const auto* name : {"deepspeed", "deepspeed-activation-checkpointing", "sync-tp-duplicated-parameters"}) from_.root.erase(name);
     for (const auto* name : {"zero-stage", "zero_stage"}) from_.root.erase(name);  // for ZeRO's third stage alone; the configuration decides
     no_effect();
+    experts();
     partition();
     if (from_.root.erase("embed-layernorm") > 0) d_->say({"model", "embedding_norm"}, true, from_.place("embed-layernorm"));
     heads();
@@ -61,6 +67,15 @@ class megatron_fork {
     if (given(from_.root, "fp16")) from_.root.erase("log-optimizer-states-to-tensorboard");
     if (const auto it = from_.root.find("normalization"); it != from_.root.end() && *it == "rmsnorm") *it = "RMSNorm";
     else if (it != from_.root.end() && *it == "layernorm") *it = "LayerNorm";
+  }
+  /// One expert is none (megatron/model/transformer.py, ParallelTransformerLayer: num_experts <= 1 makes the dense block), and what it would be run with has no
+  /// effect. More are DeepSpeed's own layers (deepspeed/moe), in every other layer unless told otherwise.
+  void experts() {
+    const auto it = from_.root.find("num-experts");
+    if (it == from_.root.end()) return;
+    const auto& count = it->is_array() && it->size() == 1 ? (*it)[0] : *it;
+    if (count != 1) return d_->unmodelled_key("num-experts", *it, from_.place("num-experts"), "experts are DeepSpeed's own here");
+    for (const auto name : words_between_bars(fork_expert_arguments)) from_.root.erase(std::string{name});
   }
   /// Which layers count where a pipeline is cut (deepspeed runtime/pipe/module.py, _partition_layers).
   void partition() {

@@ -29,7 +29,7 @@ inline constexpr auto nanotron_passed = std::to_array<passed_key>({
     {"parallelism.expert_parallel_size", "1"}, {"parallelism.context_parallel_size", "1"},
     {"model.ddp_bucket_cap_mb", "*"}, {"model.init_method", "*"},
     {"model.model_config.bos_token_id", "*"}, {"model.model_config.eos_token_id", "*"}, {"model.model_config.pad_token_id", "*"}, {"model.model_config.initializer_range", "*"},
-    {"model.model_config.pretraining_tp", "1"}, {"model.model_config.rms_norm_eps", "*"}, {"model.model_config.rope_scaling", "*"}, {"model.model_config.rope_theta", "*"},
+    {"model.model_config.pretraining_tp", "*"}, {"model.model_config.rms_norm_eps", "*"}, {"model.model_config.rope_scaling", "*"}, {"model.model_config.rope_theta", "*"},
     {"model.model_config.rope_interleaved", "*"}, {"model.model_config.use_cache", "*"}, {"model.model_config.attention_bias", "false"},
     {"model.model_config.z_loss_enabled", "false"}, {"model.model_config.z_loss_coefficient", "*"},
     {"model.model_config.is_mamba_config", "false"}, {"model.model_config.is_qwen2_config", "false"}, {"model.model_config.is_starcoder2_config", "false"},

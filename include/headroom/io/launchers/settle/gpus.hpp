@@ -51,7 +51,7 @@ inline void settle_gpus(draft& d) {
   if (d.gpus) {
     if (nodes == 0 && each == 0) open(d.open_nodes, "nodes");
     const auto all = d.gpus->value;
-    const bool counts_alone = d.has_read(file_kind::nanotron);  // a file that has no word of machines
+    const bool counts_alone = d.has_read(file_kind::nanotron) || d.has_read(file_kind::torchtitan);  // files that have no word of machines
     if (nodes == 0 && each == 0 && counts_alone && all > 8 && all % 8 == 0) {
       each = 8;
       d.notes.push_back(d.gpus->place + ": " + std::to_string(all) + " GPUs are taken to be nodes of 8 (--set hardware.gpus_per_node=N)");
