@@ -470,6 +470,11 @@ TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bit
   const auto shards = job_of({{"a.yaml", sees}}, {"hardware.gpus_per_node=8", "batch.images.width=448", "batch.images.height=448", "sharding=fsdp2"}).precision;
   CHECK(shards == precision{.parameters = formats::bf16, .compute = formats::bf16, .master = formats::fp32, .state = formats::fp32, .frozen = formats::bf16});
   CHECK(job_of({{"a.yaml", sees + "freeze_vision_tower: false\nfreeze_multi_modal_projector: false\n"}}, {"hardware.gpus_per_node=1", "batch.images.width=448", "batch.images.height=448"}).precision == precisions::bf16_autocast);
+  // NovaSky-AI/SkyThought skythought/train/LLaMA-Factory/examples/train_full/qwen2vl_full_sft.yaml: of 0.9.1, which has no word of the projector.
+  const std::string older = "cutoff_len: 2048\nper_device_train_batch_size: 1\nfinetuning_type: full\nbf16: true\nfreeze_vision_tower: true\ntrain_mm_proj_only: false\n";
+  CHECK_FALSE(job_of({{"a.yaml", "model_name_or_path: Qwen/Qwen2-VL-7B-Instruct\n" + older}}, {"hardware.gpus_per_node=1"}).trainable.list[0].modules.has(module::projector));
+  CHECK(holds(refusal_of({{"a.yaml", "model_name_or_path: llava-hf/llava-1.5-7b-hf\n" + older}}, {"hardware.gpus_per_node=1"}), "which trains the projector beside a frozen tower or not, by its age: add freeze_multi_modal_projector"));
+  CHECK(refusal_of({{"a.yaml", "model_name_or_path: llava-hf/llava-1.5-7b-hf\nfreeze_multi_modal_projector: false\n" + older}}, {"hardware.gpus_per_node=1"}).empty());
   // DFT's loss is that of each token, of whole logits in fp32: Liger's has no effect beside it.
   CHECK(said("finetuning_type: full\nbf16: true\nenable_liger_kernel: true\n").loss.kind == loss_kind::fused_linear);
   CHECK(said("finetuning_type: full\nbf16: true\nenable_liger_kernel: true\nuse_dft_loss: true\n").loss.kind == loss_kind::full);

@@ -271,6 +271,10 @@ class factory_adapters {
     if (!d_->has({"model"})) return;
     const auto m = read_model(*d_->find({"model"}), "model", "/nonexistent/folder");
     if (m.vision.layers == 0) return;
+    // LLaMA-Factory 0.9.1 freezes vision_tower alone, and Qwen2-VL's projector with its tower; 0.9.2 has freeze_multi_modal_projector, true by default
+    // (model/model_utils/visual.py, get_forbidden_modules). Both have train_mm_proj_only.
+    if (v_->has("train_mm_proj_only") && !v_->has("freeze_multi_modal_projector") && m.vision.kind != vision_kind::qwen2_vl)
+      fail("headroom: " + v_->place("train_mm_proj_only") + ": train_mm_proj_only is of LLaMA-Factory up to 0.9.2, which trains the projector beside a frozen tower or not, by its age: add freeze_multi_modal_projector: true or false");
     module_set trains{};
     trains.bits = (std::uint32_t{1} << module_count) - 1;
     if (tower) trains.bits &= ~module_set{module::vision}.bits;
