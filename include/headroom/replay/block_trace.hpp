@@ -108,11 +108,16 @@ class block_trace {
     b.alive = script.left;
   }
   void keep_weight(handle weight, const detail::script_step& s, gradient_sink& sink) {
-    if (s.waits && sink.waits)
+    if (s.waits && sink.waits) {
       sink.tied = weight;
-    else if (s.size == sink.tied_size)
-      sink.second = weight;
-    else if (sink.accumulate)
+    } else if (s.size == sink.tied_size) {  // the table's own is the last of this size: it is looked up first
+      settle(std::exchange(sink.second, weight), sink);
+    } else {
+      settle(weight, sink);
+    }
+  }
+  void settle(handle weight, gradient_sink& sink) {
+    if (sink.accumulate)
       memory_->free(weight);
     else if (weight != none)
       sink.kept.push_back(weight);

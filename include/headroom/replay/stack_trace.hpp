@@ -28,6 +28,8 @@ class stack_trace {
     blocks_.forward(stack_.embedding(), recording::on, b);
     flow_ = blocks_.take_output(stack_.embedding(), b, recording::on);
     front_ = b;
+    const auto& p = stack_.embedding();
+    front_keeps_ = (b.alive & p.storages(p.output().bit())) != 0 ? flow_ : none;
   }
   void forward(std::int64_t layer);
   template <class Returns>
@@ -78,6 +80,7 @@ class stack_trace {
   block_trace blocks_;
   traced_stack stack_;
   block flow_{none}, leaf_{none};  ///< the residual stream between blocks, or its gradient
+  block front_keeps_{none};        ///< the front's output, where its own backward reads it, too: it is the front's to free
   block_tensors front_{}, tail_{};
 };
 
@@ -94,7 +97,9 @@ inline void stack_trace::forward(std::int64_t layer) {
     const auto in = p.storages(p.input().bit());
     b.of[first_of(in)] = flow_;
     if (l.recomputes && i == 0) b.borrowed = in;
-    if (stack_.leaf && layer == 0 && i == 0) {  // the embedding's result is a leaf: its owner keeps it
+    if (layer == 0 && i == 0 && front_keeps_ != none) {
+      b.borrowed = in;
+    } else if (stack_.leaf && layer == 0 && i == 0) {  // the embedding's result is a leaf: its owner keeps it
       b.borrowed = in;
       leaf_ = flow_;
     }
@@ -132,7 +137,7 @@ inline void stack_trace::backward(std::int64_t layer) {
   memory_->free(kept);
   if (l.recomputes && reentrant_)  // its graph dies at once
     for (auto& b : l.parts) blocks_.free(b, b.alive);
-  if (l.recomputes && l.input != leaf_) memory_->free(l.input);
+  if (l.recomputes && l.input != leaf_ && l.input != front_keeps_) memory_->free(l.input);
   l.input = none;
 }
 
