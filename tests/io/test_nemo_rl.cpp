@@ -159,6 +159,35 @@ TEST_CASE("an engine on other nodes, through three files") {
   CHECK(estimate(j).fits());
 }
 
+// What an engine makes of its weights, and how it is compiled, is of its own GPUs: it gets bf16 from the trainer (grpo.py refit_policy_generation).
+TEST_CASE("keys of an engine on other GPUs that are not modelled leave that engine open, and no more") {
+  auto separate = small();
+  launcher_keys::put(separate, "policy.generation.colocated.enabled", false);
+  launcher_keys::put(separate, "cluster.num_nodes", 2);
+  launcher_keys::put(separate, "policy.generation.colocated.resources", {{"num_nodes", 1}, {"gpus_per_node", 8}});
+  auto narrow = separate;
+  launcher_keys::put(narrow, "policy.generation.vllm_cfg.precision", "fp8");
+  launcher_keys::put(narrow, "policy.generation.vllm_kwargs.speculative_config", {{"method", "ngram"}});
+  const auto plain = of_root(separate), open = of_root(narrow);
+  CHECK(plain.rollout.share == memory_share::of(0.6));
+  CHECK_FALSE(open.rollout.share.set());
+  CHECK(open.rollout.gpus == 0);
+  CHECK(open.assumed_defaults == plain.assumed_defaults + 1);
+  CHECK(estimate(open).ranks[0].reserved == estimate(plain).ranks[0].reserved);
+  const auto why = [](json_value root, const char* key, const json_value& value) {
+    launcher_keys::put(root, key, value);
+    try {
+      of_root(root);
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  CHECK(holds(why(small(), "policy.generation.vllm_cfg.precision", "fp8"), "policy.generation.vllm_cfg.precision = \"fp8\" is not modelled"));
+  CHECK(holds(why(narrow, "policy.generation.vllm_cfg.kv_cache_dtype", "fp8"), "scales that the trainer measures"));
+  CHECK(holds(why(narrow, "policy.generation.quant_cfg", "a.yaml"), "policy.generation.quant_cfg"));
+}
+
 TEST_CASE("SFT in packed rows, and DPO") {
   const auto sft = job_of({recipe("sft-llama3.1-8b-1n8g-megatron-seqpack.yaml"), recipe("sft.yaml")});
   CHECK(sft.objective.kind == objective_kind::sft);

@@ -6,6 +6,7 @@
 
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
+#include <headroom/io/launchers/nemo/engine_alone.hpp>
 #include <headroom/io/launchers/nemo/files.hpp>
 #include <headroom/io/launchers/nemo/keys.hpp>
 #include <headroom/io/launchers/nemo/megatron.hpp>
@@ -17,7 +18,7 @@ namespace detail {
 
 class nemo_config {
  public:
-  nemo_config(draft& d, const document& from) : d_(&d), k_(from), root_(&from.root) {}
+  nemo_config(draft& d, const document& from, bool engine_open) : d_(&d), k_(from), root_(&from.root), engine_open_(engine_open) {}
 
   void import() {
     kind();
@@ -201,9 +202,10 @@ class nemo_config {
     if (shares()) r["sleep"] = 1, r["trainer_moves"] = by_units() ? json_value{"parameters", "optimizer"} : json_value{"parameters", "gradients", "optimizer"};
     else r["gpus"] = engine_gpus_;
     passed_weights(r);
-    if (k_.on(vllm + "enforce_eager")) r["graphs"] = false;
+    if (k_.on(vllm + "enforce_eager") || without_graphs(more + "compilation_config.")) r["graphs"] = false;
     if (const auto format = k_.word(vllm + "kv_cache_dtype", "auto"); format != "auto") {
       if (format != "fp8" && format != "fp8_e4m3") d_->unmodelled_key(vllm + "kv_cache_dtype", format, k_.place(vllm + "kv_cache_dtype"));
+      if (engine_open_) d_->unmodelled_key(vllm + "kv_cache_dtype", format, k_.place(vllm + "kv_cache_dtype"), "scales that the trainer measures");  // grpo.py, calibrate_qkv_fp8_scales
       r["kv_format"] = "fp8";
     }
     if (const auto n = k_.number(more + "max_num_batched_tokens", 0); n > 0) r["batched_tokens"] = n;
@@ -215,7 +217,20 @@ class nemo_config {
     const std::string key = "policy.sequence_packing.logprob_mb_tokens";
     if (tokens > checked::mul(trains.micro, trains.length) && tokens % trains.length != 0) d_->unmodelled_key(key, tokens, k_.place(key), "no multiple of train_mb_tokens, " + std::to_string(trains.length));
     if (const auto more_at_once = tokens / trains.length; more_at_once > trains.micro) r["batch"] = more_at_once;
+    for (const auto* drop : {"share", "gpus"})
+      if (engine_open_) r.erase(drop);
     d_->replace("rollout", r, k_.place(at + "backend"));
+  }
+
+  /// Whether vLLM captures no graphs. Those of fewer sizes than its own, of at most 512 sequences, or of a part of a forward, take no more than those of its default
+  /// (vllm config/compilation.py CUDAGraphMode, cudagraph_capture_sizes).
+  bool without_graphs(const std::string& at) {
+    const auto mode = k_.word(at + "cudagraph_mode", "FULL_AND_PIECEWISE");
+    if (!among_words("NONE|PIECEWISE|FULL|FULL_DECODE_ONLY|FULL_AND_PIECEWISE", mode)) d_->unmodelled_key(at + "cudagraph_mode", mode, k_.place(at + "cudagraph_mode"));
+    const auto* sizes = k_.find(at + "cudagraph_capture_sizes");
+    const auto large = [](const json_value& n) { return !n.is_number_integer() || n > 512; };
+    if (sizes != nullptr && (!sizes->is_array() || std::any_of(sizes->begin(), sizes->end(), large))) d_->unmodelled_key(at + "cudagraph_capture_sizes", *sizes, k_.place(at + "cudagraph_capture_sizes"), "of more than 512 sequences");
+    return mode == "NONE";
   }
 
   /// Two buffers are, together, a part of what is free, or as large as is said (nemo_rl/algorithms/grpo.py refit_policy_generation).
@@ -230,6 +245,7 @@ class nemo_config {
   draft* d_;
   nested_values k_;
   const json_value* root_;
+  bool engine_open_{};
   std::string kind_, section_;
   std::int64_t gpus_{1}, engine_gpus_{};
 };
@@ -260,9 +276,11 @@ inline void read_nemo_rl(draft& d) {
     detail::without_unused(from);
     auto judged = from;
     judged.root.erase("env");  // each environment names its own keys; those of GPUs are asked for
-    detail::judge_keys(d, from, judged.root, "", detail::key_lists{detail::nemo_read, detail::nemo_passed});
+    const detail::key_lists lists{detail::nemo_read, detail::nemo_passed};
+    const bool open = detail::leave_engine_open(d, from, judged.root, lists);
+    detail::judge_keys(d, from, judged.root, "", lists);
     if (from.root.contains("env")) judged.root["env"] = from.root["env"];
-    detail::nemo_config{d, judged}.import();
+    detail::nemo_config{d, judged, open}.import();
   });
 }
 
