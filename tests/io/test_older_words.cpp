@@ -46,6 +46,8 @@ TEST_CASE("older words of a reference read as the keys that stand for them") {
       {zero3, R"({"kind": "dpo", "reference": {"keep": "precomputed"}})", R"({"kind": "dpo", "reference": "precomputed"})"},
       {zero2, R"({"kind": "dpo", "reference": {"keep": "copy", "sharding": "none", "offload": "none"}})", R"({"kind": "dpo", "reference": "copy"})"},
       {fsdp, R"({"kind": "dpo", "reference": {"keep": "copy", "sharding": "fsdp1", "precision": "bf16"}})", R"({"kind": "dpo", "reference": "copy", "reference_parameters": "bf16"})"},
+      {zero2, R"({"kind": "ppo", "trainer": "deepspeed-chat", "reference": {"keep": "copy", "offload": "cpu"}})", R"({"kind": "ppo", "trainer": "deepspeed-chat", "reference": "copy"})"},
+      {zero3, R"({"kind": "ppo", "trainer": "deepspeed-chat", "reference": {"keep": "copy", "offload": "cpu"}})", R"({"kind": "ppo", "trainer": "deepspeed-chat", "reference": "copy", "reference_parameters_at": "cpu"})"},
       {fsdp, R"({"kind": "dpo", "reference": {"keep": "copy", "offload": "cpu"}})", R"({"kind": "dpo", "reference": "copy", "reference_parameters_at": "cpu"})"},
       {fsdp, R"({"kind": "grpo", "trainer": "verl", "reference": {"keep": "copy", "sharding": "fsdp1", "offload": "cpu"}})", R"({"kind": "grpo", "trainer": "verl", "reference": "copy"})"},
       {megatron, R"({"kind": "grpo", "trainer": "verl", "reference": {"keep": "copy", "offload": "moved"}})", R"({"kind": "grpo", "trainer": "verl", "reference": "copy", "reference_parameters_at": "cpu"})"},

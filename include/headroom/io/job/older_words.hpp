@@ -95,8 +95,10 @@ inline void translate_reference(json_value& o, const json_value& whole) {
     const bool of_verl = o.contains("trainer") && o["trainer"] == "verl" && forward_sharding_of(whole).starts_with("fsdp");
     // verl's waits on the host in any case (verl/workers/fsdp_workers.py _build_model_optimizer: CPUOffload for all but the actor).
     if (of_verl && *place != "cpu") fail("headroom: " + path + ".offload must be \"cpu\", or left out: verl's references over FSDP wait on the host");
+    // DeepSpeed-Chat's reference is of stage 0 unless the actor is of the third, and there its place for parameters is not read (dschat/rlhf/rlhf_engine.py _init_ref).
+    const bool idle = o.contains("trainer") && o["trainer"] == "deepspeed-chat" && *place == "cpu" && forward_sharding_of(whole) == "none";
     if (*place == "moved" && !runs_megatron(whole)) fail("headroom: " + path + ".offload \"moved\" is modelled over Megatron's layers alone: elsewhere objective.reference_parameters_at \"cpu\" brings a unit at a time");
-    if (*place != "none" && !of_verl) o["reference_parameters_at"] = *place == "moved" ? json_value("cpu") : *place;
+    if (*place != "none" && !of_verl && !idle) o["reference_parameters_at"] = *place == "moved" ? json_value("cpu") : *place;
     said.erase("offload");
   }
   for (const auto& [key, value] : said.items())
