@@ -67,8 +67,13 @@ constexpr tensor scores_in_chunks(program& p, const scene& s, tensor x) {
   return scores;
 }
 
-/// Log-probabilities by one kernel, which saves the logits.
+/// Log-probabilities by one kernel, which saves the logits. A slice of several samples is copied first, as its tokens stand in one row.
 constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
+  if (s.scoring.shifts && s.samples > 1) {
+    const auto rows = p.make(p.elements(x), p.width(x), row::logits);
+    p.step(x.bit(), rows.bit(), {.passes_gradient = true});
+    x = rows;
+  }
   const auto sums = p.make(s.tokens, 4), scores = p.make(s.tokens, 4);
   p.step(x.bit(), sums | scores, {.saves = x | sums, .releases_first = s.scoring.overwrites});
   return scores;

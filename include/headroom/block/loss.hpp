@@ -6,6 +6,7 @@
 #include <headroom/block/balancing_loss.hpp>
 #include <headroom/block/checkpointed_chunks.hpp>
 #include <headroom/block/cross_entropy.hpp>
+#include <headroom/block/fused_scores.hpp>
 #include <headroom/block/loss_beside_own.hpp>
 #include <headroom/block/memory_chunked_loss.hpp>
 #include <headroom/block/preference_loss.hpp>
@@ -212,6 +213,7 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
     case loss_style::checkpointed_chunks:
     case loss_style::chunked_by_memory:
     case loss_style::cut:
+    case loss_style::fused_scores:
     case loss_style::fused_linear: break;  // these make none
   }
   return logits;
@@ -258,6 +260,10 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   }
   if (s.loss_program == loss_style::cut || s.loss_program == loss_style::chunked_by_memory) {
     p.set_output(s.loss_program == loss_style::cut ? ops::cut_cross_entropy(p, s, n, trains) : ops::memory_chunked_cross_entropy(p, s, n));
+    return p;
+  }
+  if (s.loss_program == loss_style::fused_scores) [[unlikely]] {
+    p.set_output(s.loss.kind == loss_kind::cut ? ops::kernel_scores(p, s, n, s.vocabulary, trains, m.tied) : ops::chunk_scores(p, s, n, trains));
     return p;
   }
   if (s.loss_program == loss_style::checkpointed_chunks) [[unlikely]] {

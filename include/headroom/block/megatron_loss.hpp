@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/block/divided_scores.hpp>
+#include <headroom/block/fused_scores.hpp>
 #include <headroom/block/megatron.hpp>
 
 namespace headroom::megatron {
@@ -37,6 +38,15 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
 /// The head, and the loss of what it makes of the hidden state x.
 constexpr tensor head_loss(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
+  if (s.loss_program == loss_style::fused_scores) {  // of all tokens; what came in is named until the loss is there
+    p.hold_in_forward(x);
+    auto whole = x;
+    if (s.sequence_split > 1) {
+      whole = p.make(checked::mul(s.tokens, m.hidden), s.width);
+      p.step(x.bit(), whole.bit());
+    }
+    return ops::kernel_scores(p, s, whole, s.vocabulary / s.tensor, trained.has(module::head), false);
+  }
   const auto logits = p.make(divided(s, s.vocabulary), s.width, row::logits);
   const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, m.hidden), s.width) : bytes{0};
   const bool trains = trained.has(module::head);

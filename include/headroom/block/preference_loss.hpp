@@ -89,7 +89,8 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
 constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
   const auto y = p.view(logits, p.elements(logits));
   const auto positions = s.scoring.shifts ? read_positions(s) : s.sequence;
-  const auto part = p.rounded(checked::mul(s.samples, positions, s.vocabulary), p.width(logits));
+  const bool whole = s.scoring.scores == label_scores::in_kernel && s.scoring.shifts;  // before the part is cut out: a quotient of its own
+  const auto part = whole ? bytes{0} : p.rounded(checked::mul(s.samples, positions, s.vocabulary), p.width(logits));
   p.step(logits.bit(), y.bit(), {.backward_temporary = 2 * part, .temporaries = row::logits});
   return y;
 }

@@ -34,6 +34,7 @@ enum class loss_style : std::uint8_t {
   checkpointed_chunks, ///< TRL: head and loss together, 256 tokens at a time, each chunk behind a checkpoint
   chunked_by_memory,   ///< Unsloth: head and loss together, in chunks as large as half of what is free; gradients are made in forward
   cut,                 ///< head and loss in one kernel that keeps a log-sum-exp a row, and makes logits again in backward, tile by tile (Cut Cross-Entropy)
+  fused_scores,        ///< verl: scores of hidden states, 512 tokens at a time or in kernels (block/fused_scores.hpp)
   compared,            ///< log-probabilities or distributions are compared: a method with several models, or with pairs (block/preference_loss.hpp)
   logits,              ///< none: the logits are what another model's forward is for
 };

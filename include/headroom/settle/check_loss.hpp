@@ -17,7 +17,8 @@ constexpr objection check_loss(const job& j, const auto& no) {
   const auto kind = j.loss.kind;
   if (j.framework.modules.megatron()) {
     if (j.loss.balances_experts) return no("headroom: loss.balances_experts is of transformers; Megatron balances experts within its layers: leave it out");
-    if (kind == loss_kind::chunked || kind == loss_kind::fused_linear || kind == loss_kind::cut) return no("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
+    const bool joined = kind == loss_kind::fused_linear || kind == loss_kind::cut;
+    if (kind == loss_kind::chunked || (joined && !(j.objective.code == method_code::verl && generates(j.objective.kind)))) return no("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
     return {};
   }
   const auto style = j.framework.loss.style;

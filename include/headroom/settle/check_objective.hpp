@@ -137,7 +137,8 @@ constexpr objection check_method_step(const job& j, const auto& no) {
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
-  if (j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full)
+  const bool joined = o.code == method_code::verl && generates(o.kind) && (j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut);
+  if (j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full && !joined)
     return no("headroom: of methods other than sft only losses of whole logits are modelled by this version; loss.kind must be \"full\"");
   if (j.model.encoder.layers > 0 || j.model.head != head_kind::language || j.model.bidirectional)
     return no("headroom: methods other than sft are modelled for decoders with a language head by this version; model must be another one");

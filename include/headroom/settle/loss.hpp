@@ -14,6 +14,7 @@ constexpr void settle_divided_loss(settled_job& r) {
   auto& s = r.layer;
   s.loss_program = loss_style::upcast_in_loss;
   if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss.style;
+  if (j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut) s.loss_program = loss_style::fused_scores;
   if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
   if (scores_returned_logits(j.objective)) s.loss_program = loss_style::compared, s.scoring.one_row = j.batch.packed;
   s.scoring.saves_softmax = trains_by_nemo(j.objective);

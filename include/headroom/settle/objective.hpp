@@ -211,8 +211,9 @@ constexpr void settle_method_loss(settled_job& r) {
     r.assumptions.add(assumption::method_of_trl);
   }
   s.loss = j.loss;
-  s.loss_program = loss_style::compared;
+  s.loss_program = j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut ? loss_style::fused_scores : loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
+  if (o.code == method_code::verl && generates(o.kind) && j.batch.padded) s.scoring.reads_completion = s.scoring.shifts = true;  // dp_actor.py _forward_micro_batch, "not using rmpad"
   // padding_free: dpo_trainer.py concatenated_forward, kto_trainer.py get_batch_logps, grpo_trainer.py _get_logps_via_local_forward
   s.scoring.one_row = j.batch.packed && of_swift(o.code) && !s.scoring.divergence;
   s.scoring.by_token = s.scoring.one_row && generates(o.kind);

@@ -45,8 +45,10 @@ constexpr objection check_ulysses(const job& j, const auto& no) {
   if (swift && shares_rows(j))
     if (!j.sharding.by(sharder::deepspeed) || (j.loss.kind != loss_kind::full && (j.loss.kind != loss_kind::chunked || j.loss.chunk_tokens < 1)) || j.loss.balances_experts || j.loss.logits.set() || m.logit_softcap > 0 || m.fused_qkv || j.adapter.targets.has(module::head))
       return no("headroom: ms-swift's fine-tuning with parallel.context_kind \"ulysses\" is modelled under DeepSpeed, by its own loss: sharding.kind must be zero, loss.kind full, or chunked with chunk_tokens, without loss.logits, capped logits and adapters in the head", j.framework.label);
-  if (!swift && (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo && o.kind != objective_kind::sft) || !j.sharding.gathers_units()))
-    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO and SFT over FSDP, and ms-swift's GRPO, classifiers, embeddings and rerankers over DDP and DeepSpeed by this version; otherwise it must be ring or all-gather", j.framework.label);
+  // A critic stands as a classifier (settle/objective.hpp standing_of_critic).
+  const bool online = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo || o.kind == objective_kind::ppo || o.kind == objective_kind::classification;
+  if (!swift && (o.code != method_code::verl || (!online && o.kind != objective_kind::sft) || !j.sharding.gathers_units()))
+    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO, RLOO, PPO and SFT over FSDP, and ms-swift's GRPO, classifiers, embeddings and rerankers over DDP and DeepSpeed by this version; otherwise it must be ring or all-gather", j.framework.label);
   if (j.attention != attention::flash || (swift ? !j.batch.packed : j.batch.padded)) return no("headroom: heads are exchanged for positions around flash attention of samples without padding: attention must be flash, and batch.padded false, of ms-swift batch.packed true");
   if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && (swift || ranks % m.kv() != 0)))
     return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or, of verl, be a multiple of them; it is", ranks);

@@ -79,6 +79,15 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   return r;
 }
 
+/// verl's scores of padded samples: the completions' part of the logits is copied where there are several, for flash-attn's kernel; entropies, of the policy alone, are
+/// torch's: probabilities in fp32 beside such a copy, or their product with the logits (dp_actor.py _forward_micro_batch, verl/utils/torch_functional.py
+/// entropy_from_logits). Samples without padding are copied nowhere, and their entropies are one kernel's.
+constexpr bytes scores_of_padded(const settled_job& s, const scene& sc, bool entropy) {
+  if (!s.source->batch.padded || !generates(s.source->objective.kind) || sc.loss_program == loss_style::fused_scores) return bytes{0};
+  const auto read = checked::mul(sc.samples, s.source->rollout.completion, sc.vocabulary);
+  return bytes{entropy ? checked::mul(8, read) : sc.samples > 1 ? checked::mul(sc.width, read) : 0};
+}
+
 /// A language head beside a value head makes its logits fp32 (trl/models/modeling_value_head.py forward, up to TRL 0.11).
 constexpr bytes wide_logits(const job& j, const settled_job& of) {
   const bool wide = j.objective.kind == objective_kind::ppo && j.objective.code == method_code::llama_factory && of.precision.compute.width() < 4;
@@ -98,13 +107,15 @@ constexpr bytes wide_logits(const job& j, const settled_job& of) {
   if (trained.layer.scoring.in_pieces) s.layer.kept = trained.layer.kept;  // of the teacher, too, the last positions alone make logits
   const auto st = states_of_other(s, layers);
   const auto w = windows_of(s, st);
-  const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states);
+  const bool joined = trained.layer.loss_program == loss_style::fused_scores && !role.given();  // its class is patched (verl/models/transformers/monkey_patch.py)
+  const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states, joined ? loss_style::fused_scores : loss_style::logits);
   const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
   other_model r;
   auto around = w.forward.total, around_head = w.loss.total;
   if (zero3) around_head = max(w.forward.total, share(st.largest, s.precision.parameters.width()));  // it is not run back through: nothing is kept for reuse
   if (which == other_weights::shared && zero3) around = around_head = bytes{0};
-  r.at_head = bare.head + around_head + wide_logits(*trained.source, s);
+  const auto copied = trained.source->objective.code == method_code::verl && !role.given() && !joined ? scores_of_padded(trained, s.layer, false) : bytes{0};
+  r.at_head = bare.head + around_head + wide_logits(*trained.source, s) + copied;
   r.forward = max(bare.layers + around, r.at_head);
   if (which == other_weights::shared) return r;
   r.resident = place_of_parameters(standing) == place::on_gpu ? st.gpu[row::model_parameters] : st.frozen_extra;

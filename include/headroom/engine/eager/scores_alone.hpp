@@ -11,7 +11,7 @@ namespace headroom::detail {
 /// What is made of a model's logits where they are only scored.
 constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto& how = sc.scoring;
-  if (s.source->objective.code == method_code::verl) return bytes{0};  // flash-attn's
+  if (s.source->objective.code == method_code::verl) return scores_of_padded(s, sc, true);
   const auto width = how.widens ? 4 : sc.loss.logits.width();
   const bool alone = (sc.samples == 1 || s.source->batch.packed) && s.source->objective.code == method_code::nemo_rl;  // a slice of one row is contiguous as it is
   const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
@@ -43,7 +43,7 @@ constexpr bytes left_logits(const settled_job& s, const scene& sc) {
   auto& sc = at_once.layer;
   sc.samples = samples;
   sc.tokens = checked::ceil_div(checked::mul(samples, sc.sequence), sc.context);
-  const auto bare = walk_bare(at_once, st, w, layers);
+  const auto bare = walk_bare(at_once, st, w, layers, false, sc.loss_program == loss_style::fused_scores ? loss_style::fused_scores : loss_style::logits);
   const auto casts = sc.casts_weights ? walk_graphless(at_once, with_model(at_once), layers) : graphless_layers{};
   t.look_beside(p, -1, here + w.forward + casts.beside() + moment(row::activations, bare.layers));
   const auto wide = widened_logits(at_once, sc), beside = score_temporaries(at_once, sc);

@@ -89,6 +89,10 @@ constexpr bytes scoring_of_stage(const settled_job& s, std::int64_t samples, boo
   bytes most{0};
   for (const auto& k : kinds_of(s.model)) most = max(most, walk_divided_layer(sc, trained_modules(*s.source, -1), k.kind, true).forward_off.total);
   if (!last) return most;
+  if (entropy && sc.loss_program == loss_style::fused_scores) {  // the reference's configuration has no such key (verl/workers/config/actor.py McoreActorConfig)
+    const program p(sc.granule);
+    return max(most, p.rounded(checked::mul(sc.tokens, s.model.hidden), sc.width) + ops::kernel_forward(p, sc.tokens, s.model.vocab / sc.tensor));
+  }
   const bytes logits{checked::mul(checked::mul(sc.tokens, s.model.vocab) / sc.tensor, sc.width)};
   if (trains_by_nemo(s.source->objective)) return max(most, megatron::probabilities_alone(logits, sc.width, sc.loss.logits.bits == 16));
   if (scores_returned_logits(s.source->objective)) return max(most, megatron::scores_alone(logits, sc.tensor));
