@@ -106,14 +106,19 @@ TEST_CASE("a command that does not say how old verl is, where releases differ") 
   CHECK(holds(why(packs + "algorithm.kl_ctrl.kl_coef=0.001 actor_rollout_ref.actor.use_kl_loss=True"), asks));  // which all of them have
   CHECK(holds(why(packs), "--set environment.verl=VERSION"));
   CHECK(holds(why(packs, {"environment.verl=0.3"}), "verl's trainer of online methods is modelled as of its release 0.4"));
-  CHECK(with(packs + eager, {"environment.verl=0.4"}) == said());
+  // Up to 0.7 vLLM gets weights one by one, in the trainer's process.
+  auto one_by_one = said();
+  one_by_one.rollout.sync_bucket_mib = 0;
+  CHECK(with(packs + eager, {"environment.verl=0.4"}) == one_by_one);
   // A key that 0.4 brought is of that age; with a + before it, it is one that the configuration does not have.
   CHECK(with(packs + eager + "trainer.val_before_train=False", {}) == said());
   CHECK(holds(why(packs + eager + "+trainer.val_before_train=False"), asks));
   // Samples are padded up to 0.6 where nobody says otherwise.
   CHECK(holds(why("algorithm.use_kl_in_reward=False"), padded));
-  CHECK(holds(why("algorithm.use_kl_in_reward=False", {"environment.verl=0.6"}), "padded samples"));
-  CHECK(with(eager, {"environment.verl=0.7"}) == said());
+  CHECK(with("algorithm.use_kl_in_reward=False", {"environment.verl=0.6"}).batch.padded);
+  CHECK(with(eager, {"environment.verl=0.7"}) == one_by_one);
+  CHECK(with(eager, {"environment.verl=0.8"}) == said());
+  CHECK(with(eager + "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes=512", {"environment.verl=0.7"}).rollout.sync_bucket_mib == 512);
   CHECK(with("actor_rollout_ref.actor.calculate_entropy=False", {}).rollout == said().rollout);  // 0.7 brought it
   // montehoover/verl 9c46ae81 examples/gmpo_trainer/test_dapo_7b_math.sh: what rewards are made by stands under "reward" since 2026-02.
   CHECK(with("reward.reward_manager.name=dapo +reward.reward_kwargs.overlong_buffer_cfg.enable=True +reward.reward_kwargs.overlong_buffer_cfg.len=4096 +reward.reward_kwargs.max_resp_len=8192 reward.custom_reward_function.path=a.py", {}).rollout == said().rollout);
@@ -123,7 +128,7 @@ TEST_CASE("a command that does not say how old verl is, where releases differ") 
   CHECK(holds(refusal_of({{"run.sh", nameless + "\n"}}), "actor_rollout_ref.rollout.name is not given, which verl 0.6 (2025-10) and later ask for"));
   // vLLM has no graphs up to 0.5 where nobody says otherwise.
   CHECK(with(packs, {"environment.verl=0.5"}).rollout.graphs == choice::no);
-  CHECK(with(packs, {"environment.verl=0.6"}).rollout == said().rollout);
+  CHECK(with(packs, {"environment.verl=0.6"}).rollout == one_by_one.rollout);
   const auto open = with(packs + "algorithm.use_kl_in_reward=False", {});
   CHECK(open.rollout == said().rollout);
   CHECK(open.assumed_defaults == said().assumed_defaults + 1);
@@ -177,11 +182,24 @@ TEST_CASE("PPO with a critic, by verl's own script") {
   const auto halves = said(rows + " critic.ppo_max_token_len_per_gpu=12288");
   CHECK(halves.batch == batch{.micro = 2, .sequence = 4096, .accumulation = said(rows).batch.accumulation, .packed = true});
   CHECK(halves.objective.critic.micro == 3);
+  // examples/ppo_trainer/run_qwen2-7b_seq_balance.sh: 12 pieces of 8,192 tokens, of which three are as long as an actor's row, and 576 tokens more.
+  const auto near = said(rows + " data.max_prompt_length=4096 data.max_response_length=4096 actor_rollout_ref.actor.ppo_max_token_len_per_gpu=24000 critic.ppo_max_token_len_per_gpu=98304");
+  CHECK(near.batch.micro == 3);
+  CHECK(near.batch.sequence == 8192);
+  CHECK(near.objective.critic.micro == 12);
+  CHECK(near.assumed_defaults == said(rows).assumed_defaults + 1);
   CHECK(holds(refused(rows + " critic.ppo_max_token_len_per_gpu=12000"), "rows that are no multiple of what divides the actor's and holds the longest sample, 8192 tokens"));
   CHECK(holds(refused(rows + " critic.forward_max_token_len_per_gpu=65536"), "more than it trains on at once"));
   CHECK(holds(refused(rows + " critic.use_dynamic_bsz=False"), "a critic that differs from the actor in it"));
   CHECK(holds(refused(gae + " critic.use_dynamic_bsz=True"), "a critic that differs from the actor in it"));
   CHECK(holds(refused("critic.enable=True"), "a critic beside grpo"));
+  // Both cut their samples among two GPUs: half as many ranks, and rows of twice the tokens of a GPU.
+  const std::string cut = " actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 critic.ulysses_sequence_parallel_size=2";
+  const auto apart = said(gae + cut);
+  CHECK(apart.parallel.context == 2);
+  CHECK_FALSE(objection_to(apart));
+  CHECK(said(rows + cut + " critic.ppo_max_token_len_per_gpu=8192").objective.critic.micro == 0);
+  CHECK(said(rows + cut + " critic.ppo_max_token_len_per_gpu=16384").objective.critic.micro == 2);
 }
 
 TEST_CASE("what of it is refused, by name") {
@@ -196,13 +214,13 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(said("+actor_rollout_ref.model.override_config.max_position_embeddings=32768") == said());  // angles alone (verl/workers/config/model.py)
   CHECK(holds(refused("+actor_rollout_ref.model.override_config.max_position_embeddings=32768 actor_rollout_ref.model.path=openai-community/gpt2"), "override_config.max_position_embeddings"));
   CHECK(said("actor_rollout_ref.model.exclude_modules=.*visual.*") == said());
-  CHECK(holds(refused("actor_rollout_ref.model.exclude_modules=.*visual.* actor_rollout_ref.model.lora_rank=32"), "exclude_modules"));
+  CHECK(holds(refused("actor_rollout_ref.model.exclude_modules=.*mlp.* actor_rollout_ref.model.lora_rank=32"), "exclude_modules"));
   CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "run.sh:1: names \"gsm8k_multiturn_grpo.yaml\", which no file here is"));
   CHECK(holds(refused("-cn my_ppo_trainer"), "names \"my_ppo_trainer.yaml\", which no file here is"));
   CHECK(holds(refused("--config-name=$NAME"), "--config-name is \"$NAME\", which the file itself does not say"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=3"), "ulysses_sequence_parallel_size must divide the GPUs, 8"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.ref.ulysses_sequence_parallel_size=1"), "a reference that cuts samples in another way"));
-  CHECK(holds(refused("algorithm.adv_estimator=gae actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
+  CHECK(holds(refused("algorithm.adv_estimator=gae actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 critic.ppo_micro_batch_size_per_gpu=4 critic.model.path=Qwen/Qwen2.5-7B"), "critic.ulysses_sequence_parallel_size = 1 is not modelled by this version (a critic that differs from the actor in it)"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1535"), "must hold the longest sample, 1536 tokens"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=False"), "scores of a number of samples beside"));
   CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));
@@ -222,7 +240,6 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(said("actor_rollout_ref.actor.entropy_coeff=0") == said());
   CHECK(said("actor_rollout_ref.actor.entropy_checkpointing=True") == said());
   CHECK(holds(refused("actor_rollout_ref.actor.entropy_checkpointing=True actor_rollout_ref.actor.use_torch_compile=False"), "use_torch_compile = false is not modelled"));
-  CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
   // Answers of tools are a part of a completion, which has max_response_length tokens (verl/experimental/agent_loop/tool_agent_loop.py run).
   CHECK(said("actor_rollout_ref.rollout.multi_turn.enable=True") == said());
   CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));

@@ -42,17 +42,17 @@ inline std::int32_t verl_release_with(std::span<const shell_word> words) {
 }
 
 /// What copies of older releases do where the command is silent. `oldest`: the release that its keys are of, at least.
-inline void date_verl(draft& d, const named_values& v, std::int32_t oldest, bool megatron) {
+inline void date_verl(draft& d, const named_values& v, std::int32_t oldest) {
   // Before 0.4 each loss has entropies with a backward of their own, whatever their weight, and main_ppo.py starts a reference for every run (since: 072fc9fe and 25b0f226 of 2025-04).
   if (oldest < 4)
     d.releases.push_back({"verl", 4, v.source(), "verl keeps a reference and makes entropies in every loss before 0.4 (2025-06), and where its command asks for them since; nothing in this command says which", true, nullptr, nullptr,
                           [](draft&, const std::string& place) { fail("headroom: " + place + ": verl's trainer of online methods is modelled as of its release 0.4 (2025-06) by this version"); }});
-  // 56175299 of 2025-12-09 (verl/trainer/config/model/hf_model.yaml).
-  const auto* bare = "actor_rollout_ref.model.use_remove_padding";
-  if (!megatron && oldest < 7 && !v.has(bare))
-    d.releases.push_back({"verl", 7, v.source(), std::string{bare} + " is not given, and is false in verl before 0.7 (2026-01), and true since", true, nullptr, nullptr,
-                          [](draft& of, const std::string& place) { of.unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, place, "padded samples"); }});
-  // ff6978c1 of 2025-08-08.
+  // verl/workers/rollout/vllm_rollout of v0.7.0, and b178a3cd: a buffer of 2 GiB, and an engine in a process of its own, since 2026-01-24.
+  const auto* bucket = "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes";
+  if (v.word_now("actor_rollout_ref.rollout.name") == "vllm" && d.job["rollout"]["placement"] == "colocated" && !v.has(bucket))
+    d.releases.push_back({"verl", 8, v.source(), std::string{bucket} + " is not given: vLLM gets weights in buffers of 2 GiB since verl 0.8 (2026-01), and one by one before", false, nullptr, nullptr,
+                          [](draft& of, const std::string&) { of.job["rollout"]["sync_bucket_mib"] = 0; }, 8, true});
+
   const auto* eager = "actor_rollout_ref.rollout.enforce_eager";
   if (oldest < 7 && !v.has(eager))
     d.releases.push_back({"verl", 6, v.source(), std::string{eager} + " is not given, and is true in verl before 0.6 (2025-10), and false since", false, nullptr, nullptr,

@@ -17,6 +17,7 @@
 #include <headroom/io/launchers/verl/document.hpp>
 #include <headroom/io/launchers/verl/keys.hpp>
 #include <headroom/io/launchers/verl/megatron.hpp>
+#include <headroom/io/launchers/verl/padding.hpp>
 #include <headroom/io/launchers/verl/reward.hpp>
 
 #include <deque>
@@ -44,15 +45,17 @@ class verl_overrides {
     d_->say({"hardware", "gpus_per_node"}, v_.number("trainer.n_gpus_per_node", 8), v_.place("trainer.n_gpus_per_node"));
     if (const auto nodes = v_.number("trainer.nnodes", 1); nodes > 1) d_->say({"hardware", "nodes"}, nodes, v_.place("trainer.nnodes"));
     if (divides_) {
+      read_verl_fused(*d_, v_, true, oldest_);
       for (const auto* key : {"actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_torch_compile", "actor_rollout_ref.model.target_modules"}) v_.take(key);
       for (const auto* key : {"actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"})
         if (const auto rank = v_.number(key, 0, 0); rank > 0) d_->unmodelled_key(key, rank, v_.place(key), "adapters over verl's Megatron workers");
     } else {
-      read_verl_actor(*d_, v_);
+      read_verl_actor(*d_, v_, oldest_);
     }
-    date_verl(*d_, v_, oldest_, divides_);
     rollout();
+    date_verl(*d_, v_, oldest_);
     batch();
+    if (!divides_) read_verl_padding(*d_, v_, oldest_);
     method();
     reference();
     if (d_->job["objective"]["kind"] == "ppo") read_verl_critic(*d_, v_, divides_);
@@ -163,6 +166,25 @@ class verl_overrides {
     d_->job["rollout"].erase("batch");
     return most;
   }
+  /// A row is a number of pieces, of which those that are scored are others: as long as both, and the critic's, allow. Beside a critic whose rows are no such number
+  /// the actor's may be counted as up to a twentieth longer.
+  std::int64_t piece_of(std::int64_t row, std::int64_t scored, std::int64_t longest) {
+    const auto estimator = v_.word_now("algorithm.adv_estimator");
+    auto piece = std::gcd(row, scored);
+    if (!estimator.empty() && estimator != "gae") return piece < longest ? row : piece;
+    const auto values = checked::mul(v_.number("critic.ppo_max_token_len_per_gpu", 32768), cut_);
+    piece = std::gcd(piece, values);
+    if (piece >= longest || values % row == 0) return piece < longest ? row : piece;
+    for (auto n = values / longest; n > 0; --n)
+      if (const auto each = values / n; values % n == 0 && (checked::ceil_div(row, each) * each - row) * 20 <= row) {
+        const auto* key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
+        const std::string what = "rows of " + std::to_string(row) + " tokens are counted as " + std::to_string(checked::ceil_div(row, each) * each) + ", pieces of which the critic's are a number";
+        d_->notes.push_back(v_.place(key) + ": " + what);
+        d_->assumed.push_back(what);
+        return each;
+      }
+    return row;
+  }
   /// Micro-batches are rows of a number of tokens, into which samples are laid; as many as samples of the longest length take.
   void rows(std::int64_t gpus, std::int64_t longest) {
     const auto* key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
@@ -178,18 +200,14 @@ class verl_overrides {
       d_->say({"batch", "packed"}, true, v_.place(key));
       return;
     }
-    // A row is a number of pieces, of which those that are scored are others: as long as both, and the critic's, allow.
-    auto piece = std::gcd(row, scored);
-    if (v_.word_now("algorithm.adv_estimator").empty() || v_.word_now("algorithm.adv_estimator") == "gae") piece = std::gcd(piece, v_.number("critic.ppo_max_token_len_per_gpu", 32768));
-    if (piece < longest) piece = row;
+    const auto piece = piece_of(row, scored, longest);
     if (scored > row) d_->job["rollout"]["batch"] = checked::ceil_div(scored, piece);
-    d_->say({"batch"}, {{"micro", row / piece}, {"accumulation", checked::ceil_div(checked::mul(checked::ceil_div(samples, gpus), longest), row)}, {"sequence", piece}, {"packed", true}}, v_.place(key));
+    d_->say({"batch"}, {{"micro", checked::ceil_div(row, piece)}, {"accumulation", checked::ceil_div(checked::mul(checked::ceil_div(samples, gpus), longest), row)}, {"sequence", piece}, {"packed", true}}, v_.place(key));
   }
   /// Without a critic, methods differ in arithmetic on rewards.
   void method() {
     const auto estimator = v_.word("algorithm.adv_estimator", "gae");
     const bool asked = v_.on("critic.enable", estimator == "gae");
-    if (estimator == "gae" && cut_ > 1) d_->unmodelled_key("actor_rollout_ref.actor.ulysses_sequence_parallel_size", cut_, v_.place("actor_rollout_ref.actor.ulysses_sequence_parallel_size"), "beside a critic");
     if (estimator != "gae" && asked) d_->unmodelled_key("critic.enable", true, v_.place("critic.enable"), "a critic beside " + estimator);
     if (estimator == "gae" && !asked) d_->unmodelled_key("critic.enable", false, v_.place("critic.enable"), "gae without a critic");
     if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline|remax", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));

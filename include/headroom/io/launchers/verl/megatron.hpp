@@ -56,7 +56,10 @@ class verl_megatron {
       if (name == "param_offload" || name == "optimizer_offload") continue;  // of the rollout
       v_->take(key);
       if (among_words(verl_megatron_passed, name) || value.is_null()) continue;
-      if (name == "sequence_parallel") continue;  // wherever layers are divided
+      if (name == "sequence_parallel") {
+        if (!truth(value, key) && of_bridge()) along_ = false;
+        continue;
+      }
       if (name.starts_with("override_")) {
         if (!harmless_override(name, value)) d_->unmodelled_key(key, value, v_->place(key));
         continue;
@@ -67,8 +70,11 @@ class verl_megatron {
       }
       set(dashed(name), value);
     }
-    if (to_.root.contains("tensor-model-parallel-size") && to_.root["tensor-model-parallel-size"] != 1) set("sequence-parallel", true);
+    if (to_.root.contains("tensor-model-parallel-size") && to_.root["tensor-model-parallel-size"] != 1 && along_) set("sequence-parallel", true);
   }
+  /// Megatron-Bridge's layers are set up by the key; verl's own cut the sequence wherever tensors are cut (config_converter.py _get_base_transformer_config,
+  /// megatron_workers.py _init_hf_config_and_tf_config).
+  [[nodiscard]] bool of_bridge() { return v_->on("actor_rollout_ref.actor.megatron.use_mbridge", true) && !v_->on("actor_rollout_ref.actor.megatron.vanilla_mbridge", true); }
   static bool harmless_override(std::string_view name, const json_value& value) { return value == "{}" || value.empty() || among_words("override_ddp_config.overlap_grad_reduce|override_ddp_config.average_in_collective", name) || (name == "override_ddp_config.grad_reduce_in_fp32" && value == true); }
 
   /// TransformerConfig's fields go by the names of Megatron's arguments.
@@ -133,6 +139,7 @@ class verl_megatron {
   document to_;
   std::map<std::string, bool, std::less<>> fused_;
   std::int64_t first_{}, last_{};  ///< layers that the ends count as
+  bool along_{true};               ///< the sequence is cut wherever tensors are
 };
 
 }  // namespace headroom::io::detail

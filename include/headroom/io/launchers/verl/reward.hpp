@@ -27,6 +27,7 @@ inline void read_verl_reward(draft& d, named_values& v, bool divides, std::int32
   if (v.on("reward_model.use_reward_loop", !dated)) return refuse_reward_loop(d, v.place(key));
   if (dated)
     d.releases.push_back({"verl", 7, v.place(key), "reward_model.use_reward_loop is not given, and is true in verl since 0.7 (2026-01), and there is none before", true, refuse_reward_loop});
+  if (d.has({"parallel", "context"})) return refuse("a reward model beside an actor whose samples are cut among GPUs");
   if (v.on("reward_model.enable_resource_pool")) return refuse("a reward model on GPUs of its own");
   const bool second = d.job["sharding"]["kind"] == "fsdp2", again = d.job["sharding"]["stage"] == 3;
   if (v.one_of("reward_model.strategy", "fsdp", {"fsdp", "fsdp2", "megatron"}) != (second ? "fsdp2" : "fsdp") || v.on("reward_model.model.fsdp_config.reshard_after_forward", true) != again)
