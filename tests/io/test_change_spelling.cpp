@@ -18,7 +18,7 @@ TEST_CASE("every row is of a change and a framework that there are") {
   for (const auto& s : io::detail::change_spellings) {
     CAPTURE(s.change);
     CHECK(std::any_of(changes::all.begin(), changes::all.end(), [&](const change& c) { return c.text == s.change || (s.change == "batch.micro" && c.text.starts_with("batch.micro")); }));
-    CHECK((s.framework.empty() || std::any_of(io::framework_rows.begin(), io::framework_rows.end(), [&](const auto& r) { return r.name == s.framework; })));
+    CHECK((s.framework.empty() || s.framework.starts_with("verl") || std::any_of(io::framework_rows.begin(), io::framework_rows.end(), [&](const auto& r) { return r.name == s.framework; })));
   }
 }
 
@@ -61,10 +61,20 @@ TEST_CASE("the Trainer's words") {
   CHECK(io::spelling_of(named("recompute full"), job_of({{"run.sh", run}})) == "--gradient_checkpointing True");
 }
 
+TEST_CASE("verl's words, over the Trainer's modules and Megatron's") {
+  const std::string run = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 "
+                          "algorithm.use_kl_in_reward=False actor_rollout_ref.model.use_remove_padding=True actor_rollout_ref.rollout.enforce_eager=False";
+  for (const auto* change : {"loss.kind fused-linear", "batch.micro halved", "batch.micro 1"}) agrees(run, change);
+  agrees(run + " actor_rollout_ref.model.enable_gradient_checkpointing=False", "recompute full");
+  for (const auto* change : {"loss.kind fused-linear", "parallel.pipeline doubled"}) agrees(run + " --config-name=ppo_megatron_trainer.yaml", change);
+}
+
 TEST_CASE("a change for which a framework has no word has none") {
   auto j = job_of({{"run.sh", "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True --per_device_train_batch_size 4 --block_size 2048"}});
   CHECK(io::spelling_of(named("batch.sequence halved"), j).empty());  // each program over the Trainer has its own
   CHECK(io::spelling_of(named("hardware.nodes doubled"), j).empty());
+  j.objective.code = method_code::verl;  // its trainer of supervised fine-tuning
+  CHECK(io::spelling_of(named("recompute full"), j).empty());
   CHECK(io::spelling_of(named("environment.allocator"), j) == "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 }
 

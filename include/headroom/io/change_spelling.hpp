@@ -64,15 +64,32 @@ inline constexpr auto change_spellings = std::to_array<change_spelling>({
     {"batch.sequence halved", "torchtitan", "training.seq_len = {sequence}"},
     {"batch.sequence halved", "torchtune", "tokenizer.max_seq_len={sequence}"},
     {"batch.sequence halved", "litgpt", "--train.max_seq_length {sequence}"},
+    // volcengine/verl b178a3cd: verl/trainer/config/ppo_trainer.yaml, ppo_megatron_trainer.yaml
+    {"loss.kind fused-linear", "verl", "actor_rollout_ref.model.use_fused_kernels=True"},
+    {"loss.kind fused-linear", "verl-megatron", "actor_rollout_ref.model.use_fused_kernels=True"},
+    {"sharding fsdp2", "verl", "actor_rollout_ref.actor.strategy=fsdp2"},
+    {"sharding fsdp1", "verl", "actor_rollout_ref.actor.strategy=fsdp"},
+    {"batch.micro", "verl", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu={micro}"},
+    {"batch.micro", "verl-megatron", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu={micro}"},
+    {"recompute full", "verl", "actor_rollout_ref.model.enable_gradient_checkpointing=True"},
+    {"parallel.pipeline doubled", "verl-megatron", "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size={pipeline}"},
+    {"parallel.context doubled", "verl-megatron", "actor_rollout_ref.actor.megatron.context_parallel_size={context}"},
 });
 // clang-format on
+
+/// Whose words they are: a framework's, or verl's, which has options of its own for each of its workers and programs.
+inline std::string_view speaker(const job& j) {
+  if (j.objective.code != method_code::verl) return j.framework.label.view();
+  if (!generates(j.objective.kind)) return "verl-sft";
+  return j.framework.label == "megatron" ? "verl-megatron" : "verl";
+}
 
 }  // namespace detail
 
 /// How the job's framework calls a change; empty where it has no word for it. `changed` is the job with the change.
 inline std::string spelling_of(const change& c, const job& changed) {
   const auto row = std::find_if(detail::change_spellings.begin(), detail::change_spellings.end(), [&](const auto& s) {
-    return (s.framework.empty() || s.framework == changed.framework.label.view()) && (c.text == s.change || (s.change == "batch.micro" && c.text.starts_with(s.change)));
+    return (s.framework.empty() || s.framework == detail::speaker(changed)) && (c.text == s.change || (s.change == "batch.micro" && c.text.starts_with(s.change)));
   });
   if (row == detail::change_spellings.end()) return {};
   std::string text{row->words};
