@@ -8,7 +8,7 @@ namespace program {
 
 inline void offer_import(CLI::App& app, session& s) {
   const auto asked = std::make_shared<import_request>();
-  auto* command = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts, Kubernetes manifests");
+  auto* command = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts and the programs that they start, Kubernetes manifests, notebooks");
   command->add_option("FILE", asked->files, "What people already have, in any order; - reads standard input")->required();
   command->add_option("--as", asked->as, "What the files are, where that cannot be seen")->type_name("KIND");
   command->add_option("--model", asked->model, "The model: a name, or the path of a config.json")->type_name("MODEL");
@@ -21,6 +21,8 @@ inline void offer_import(CLI::App& app, session& s) {
   command->add_option("--set", asked->set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
   may_take(command, s);
   command->footer(use(R"(  headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
+  headroom import finetune.sh llava/train/train.py --gpu h100-sxm-80gb --set hardware.gpus_per_node=8 > job.json
+  headroom import unsloth.ipynb --gpu rtx-4090 > job.json
   headroom import pretrain.sh --gpu h100-sxm-80gb --set hardware.nodes=16 > job.json
 )", written_status));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });

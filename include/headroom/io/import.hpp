@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_inputs.hpp>
+#include <headroom/io/launchers/programs/python_job.hpp>
 #include <headroom/io/launchers/settle/draft.hpp>
 
 #include <span>
@@ -35,6 +36,7 @@ inline void import_input_into(draft& d, const import_input& in, import_settings 
   with.script.path = in.file.generic_string();
   const auto source = in.file.filename().string();
   if (in.host) return import_hosted(d, in, std::move(with));
+  if (in.kind == file_kind::python) return import_python(d, in.text, source, with.script.environment, with.script.line);
   if (in.kind == file_kind::launch) return import_text(d, in.text, source, with.script);
   d.notes.insert(d.notes.end(), in.parsed.notes.begin(), in.parsed.notes.end());
   with.base = with.base.empty() ? in.file.parent_path() : with.base;
@@ -72,6 +74,21 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
   return made;
 }
 
+/// Programs beside a launch, which starts one of them; alone a program is the job.
+/// Errors: job_error for several of which none is launched.
+inline void keep_programs(draft& d, std::vector<import_input>& all) {
+  const auto launches = [](const import_input& in) { return in.kind == file_kind::launch && in.file.extension() != ".env" && !detail::lists_packages(in.file.filename().string()); };
+  const bool launched = std::any_of(all.begin(), all.end(), launches);
+  const import_input* first = nullptr;
+  for (const auto& in : all) {
+    if (in.kind != file_kind::python) continue;
+    if (launched) d.programs.push_back({in.file.generic_string(), in.text});
+    else if (first != nullptr) fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both programs, and nothing says which of them starts: give the one that trains, or the command, too");
+    first = &in;
+  }
+  if (launched) std::erase_if(all, [](const import_input& in) { return in.kind == file_kind::python; });
+}
+
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 /// Errors: job_error for what is not read in any of them, and for files that contradict each other.
@@ -88,6 +105,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
     }
   }
   take_commands(d, all, with);
+  keep_programs(d, all);
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
     if (in.kind == file_kind::launch && in.file.extension() == ".env") {

@@ -24,6 +24,7 @@ class draft {
   using evaluated_examples = draft_facts::evaluated_examples;
   using default_of_release = draft_facts::default_of_release;
   using stage_rule = draft_facts::stage_rule;
+  using program_text = draft_facts::program_text;
 
   /// Checkpoints to compare the model with.
   std::vector<safetensors_index> indices;
@@ -126,16 +127,16 @@ class draft {
   /// A vocabulary that a tokenizer decides, of which nothing is known; rows that new words may add to a known one.
   std::optional<said> awaits_vocabulary, awaits_rows;
   std::vector<named_file> named;
+  std::vector<program_text> programs;  ///< given beside the launch
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
   std::optional<document> accelerate, torchtitan, trainer, recipe;
   std::optional<document> gpt_neox;  ///< several files, joined
   std::vector<document> verl;        ///< of which a command names one
-  bool verl_read{};
   std::vector<document> nemo_rl;     ///< … of which one is run, and inherits from the others
   std::optional<document> nemo_command;  ///< what a command says over them
-  bool recipe_read{};  ///< by its command, which says which program it is for
+  bool verl_read{}, recipe_read{};  ///< by its command, which says which program it is for
   /// Configurations of files that are read when all files are known, unless a command line is read together with them.
   std::vector<file_kind> unread;
   std::optional<said_keys> of_several;
@@ -185,7 +186,6 @@ class draft {
   }
 
   std::optional<stage_rule> stages;
-
   void know(std::optional<fact>& of, const char* what, std::int64_t value, const std::string& place) {
     if (of && of->value != value) notes.push_back(place + ": " + what + " " + std::to_string(value) + " instead of " + std::to_string(of->value) + " (" + of->place + ")");
     of = fact{value, place};

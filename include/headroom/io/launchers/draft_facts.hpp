@@ -23,7 +23,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox, deepspeed_chat, ray_environment, nemo_rl, llama_factory_v1 };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox, deepspeed_chat, ray_environment, nemo_rl, llama_factory_v1, python };
 
 class draft;
 
@@ -54,6 +54,12 @@ struct named_file {
   file_kind kind{};
   std::string path, place;
   bool operator==(const named_file&) const = default;
+};
+
+/// The text of a program that a launch starts.
+struct program_text {
+  std::string file, text;
+  bool operator==(const program_text&) const = default;
 };
 
 /// Keys of a job that count where more than one GPU trains.

@@ -173,7 +173,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 20> file_kinds{{
+inline constexpr std::array<import_format, 21> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -192,6 +192,7 @@ inline constexpr std::array<import_format, 20> file_kinds{{
     {"llama-factory-v1", file_kind::llama_factory_v1, [](draft& d, const document& from, const import_settings&) { import_llama_factory_v1(d, from); }},
     {"ray-environment", file_kind::ray_environment, [](draft& d, const document& from, const import_settings&) { detail::import_ray_environment(d, from); }},
     {"launch", file_kind::launch, nullptr},
+    {"python", file_kind::python, nullptr},
     {"kubernetes", file_kind::kubernetes, nullptr},
     {"skypilot", file_kind::skypilot, nullptr},
 }};

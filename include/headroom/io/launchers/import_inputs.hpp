@@ -8,7 +8,7 @@
 namespace headroom::io {
 
 /// How a text is written.
-enum class syntax : std::uint8_t { json, yaml, toml, shell };
+enum class syntax : std::uint8_t { json, yaml, toml, shell, python };
 
 /// How a text is written: by the end of its file's name, else by how it begins.
 /// Errors: job_error for an empty text.
@@ -16,6 +16,7 @@ inline syntax syntax_of(std::string_view text, const std::filesystem::path& file
   const auto end = file.extension().string();
   if (detail::lists_packages(file.filename().string())) return syntax::shell;
   if (kind == file_kind::launch || end == ".sh" || end == ".env" || end == ".sbatch" || end == ".slurm") return syntax::shell;
+  if (kind == file_kind::python || end == ".py" || end == ".ipynb") return syntax::python;
   if (end == ".json") return syntax::json;
   if (end == ".yaml" || end == ".yml") return syntax::yaml;
   if (end == ".toml") return syntax::toml;
@@ -70,6 +71,7 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
       in.parsed = with.toml(in.text, source);
       break;
     case syntax::shell: in.kind = file_kind::launch; return in;
+    case syntax::python: in.kind = file_kind::python; return in;
   }
   if (in.kind != file_kind::unknown) return in;
   if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") || is_axolotl(in.parsed.root) || detail::is_verl_file(in.parsed.root) ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);

@@ -1,11 +1,13 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Unsloth's script: `python unsloth-cli.py --model_name … --load_in_4bit --r 64` (unslothai/unsloth 015bdef0 of 2026-08-22, unsloth-cli.py).
+// Unsloth: its script, `python unsloth-cli.py --model_name … --load_in_4bit --r 64` (unslothai/unsloth 015bdef0 of 2026-08-22, unsloth-cli.py),
+// and what programs give its functions (io/launchers/programs/python_job.hpp).
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/nested_values.hpp>
+#include <headroom/io/launchers/programs/unsloth_checkpoints.hpp>
 
 namespace headroom::io {
 
@@ -54,9 +56,9 @@ class unsloth_arguments {
     const bool all = headroom::detail::equal_ignoring_case(stored, "-bnb-4bit");
     if (!stored.empty() && !all)
       fail("headroom: " + place + ": " + in_quotes(name) + " keeps some of its layers in 16 bits, which its config.json alone says: write a job file with framework unsloth and adapter.base_skips");
-    if (four != all)
-      fail("headroom: " + place + ": " + (four ? "with --load_in_4bit Unsloth loads a checkpoint of its own in place of " + in_quotes(name) + ", of which some layers may have 16 bits: name the one that it loads, NAME-bnb-4bit where all have 4"
-                                               : "without --load_in_4bit Unsloth loads another checkpoint in place of " + in_quotes(name) + ": give that flag, or the name without " + stored));
+    if (!four && all) fail("headroom: " + place + ": without load_in_4bit Unsloth loads another checkpoint in place of " + in_quotes(name) + ": give that flag, or the name without " + stored);
+    if (four && !all && unsloth_checkpoint_of(name) == unsloth_checkpoint::mixed)
+      d_->unmodelled_key("load_in_4bit", true, place, "in place of " + in_quotes(name) + " Unsloth loads a checkpoint of its own, of which some layers may have 16 bits: name the one that it loads, NAME-bnb-4bit where all have 4; ignored, all are taken to have 4");
     d_->trained_name = plain;
     say_model(*d_, plain, place);
     return four ? "nf4-double" : std::string{};
@@ -70,15 +72,32 @@ class unsloth_arguments {
     d_->notes.push_back(k_.place("max_seq_length") + ": the longest sample is taken to have " + std::to_string(longest) + " tokens, to which longer ones are cut");
   }
   void adapters(const std::string& base) {
-    json_value a{{"kind", "lora"}, {"rank", k_.number("r", 16)}, {"targets", {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}}, {"dropout", k_.share("lora_dropout", 0.0)}};
+    json_value a{{"kind", "lora"}, {"rank", k_.number("r", 16)}, {"targets", targets()}, {"dropout", k_.share("lora_dropout", 0.0)}};
     if (!base.empty()) a["base"] = base;
     d_->replace("adapter", a, k_.place("r"));
+  }
+  /// Layers that a program names. The embedding and the head would train as a whole (models/llama.py get_peft_model).
+  json_value targets() {
+    constexpr std::string_view seven = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj";
+    auto all = json_value::array();
+    const auto* said = k_.find("target_modules");
+    if (said == nullptr || *said == "all-linear" || (said->is_array() && said->size() == 1 && (*said)[0] == "all-linear")) {
+      for (const auto one : words_between_bars(seven)) all.push_back(std::string{one});
+      return all;
+    }
+    if (!said->is_array() || said->empty()) wrong_value("target_modules", "a list of layers", *said);
+    for (const auto& one : *said) {
+      if (!one.is_string() || !among_words(seven, one.get_ref<const std::string&>())) fail("headroom: " + k_.place("target_modules") + ": target_modules " + one.dump() + " is not modelled by this version under Unsloth; q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj are");
+      all.push_back(one);
+    }
+    return all;
   }
   /// "unsloth" keeps checkpoints on the host from 512 tokens on (models/_utils.py apply_unsloth_gradient_checkpointing). The parser makes words of all
   /// other values, and get_peft_model takes "True" and "False" for neither.
   void checkpoints() {
     const auto place = k_.place("use_gradient_checkpointing");
     const auto* said = k_.find("use_gradient_checkpointing");
+    if (said != nullptr && said->is_boolean()) return d_->replace("recompute", said->get<bool>() ? "full" : "none", place);  // a program's, and no word
     if (said != nullptr && *said != "unsloth")
       fail("headroom: " + place + ": use_gradient_checkpointing must be left out or \"unsloth\": of any other word unsloth-cli.py makes no flag, and prepare_model_for_training stops at it");
     d_->replace("recompute", "full", place);

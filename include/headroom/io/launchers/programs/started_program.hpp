@@ -15,6 +15,7 @@
 #include <headroom/io/launchers/nemo/launch.hpp>
 #include <headroom/io/launchers/openrlhf/import.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
+#include <headroom/io/launchers/programs/changed_copy.hpp>
 #include <headroom/io/launchers/programs/import_unsloth.hpp>
 #include <headroom/io/launchers/programs/projects.hpp>
 #include <headroom/io/launchers/programs/training_programs.hpp>
@@ -39,6 +40,11 @@ class started_program {
 
   [[nodiscard]] const training_program* program_of(std::string_view script, std::span<const shell_word> words) const {
     const auto* p = detail::program_of(script, words);
+    if (!d_->programs.empty() && !script.empty() && !never_trains(script) && (p == nullptr || p->name == "transformers")) {  // a copy under another name
+      const auto [known, first] = by_text_.try_emplace(file_of_path(script));
+      if (first) known->second = program_by_text(*d_, script);
+      if (known->second != nullptr) return known->second;
+    }
     return p == nullptr && !never_trains(script) ? otherwise_ : p;
   }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
@@ -100,7 +106,9 @@ class started_program {
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
            listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
-    if (script && otherwise_ == nullptr) says_whose(*p, c.words[i]);
+    script_ = script ? c.words[i].text : std::string{};
+    const bool compared = std::any_of(d_->programs.begin(), d_->programs.end(), [&](const auto& given) { return file_of_path(given.file) == file_of_path(script_); });
+    if (script && otherwise_ == nullptr && (!compared || p->name == "transformers")) says_whose(*p, c.words[i]);
     std::vector<shell_word> own;
     const auto* holds = script && p->name.starts_with("trl-") ? trl_own_script_of(c.words[i].text, words) : nullptr;
     if (holds != nullptr) words = own = trl_own_arguments(*d_, *holds, c.words[i], words, source_);
@@ -223,10 +231,11 @@ class started_program {
         if (word == "True" || word == "true") value = true;
         else if (word == "False" || word == "false") value = false;
       }
-    if (!d_->trainer) return import_trainer(*d_, from, &p);
-    auto whole = *d_->trainer;
-    merge(whole, from);
-    import_trainer(*d_, whole, &p);
+    auto whole = d_->trainer ? *d_->trainer : from;
+    if (d_->trainer) merge(whole, from);
+    if (d_->programs.empty()) return import_trainer(*d_, whole, &p);
+    const auto with = changed_copy{*d_, p, whole}.compared(script_);
+    import_trainer(*d_, whole, &with);
   }
   /// --section.key=value beside a configuration.
   void torchtitan(std::span<const shell_word> words) {
@@ -248,6 +257,8 @@ class started_program {
   draft* d_;
   std::string source_;
   const training_program* otherwise_;
+  std::string script_;  ///< that is started
+  mutable std::map<std::string, const training_program*> by_text_;
 };
 
 }  // namespace detail
