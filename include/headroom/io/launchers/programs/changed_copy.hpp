@@ -129,7 +129,7 @@ class changed_copy {
       d_->notes.push_back(place + ": " + f.name + " is " + now + " where the command does not say it" + (known.empty() ? std::string{} : ", and " + std::string{known} + " in " + whose() + "'s"));
     }
     for (const auto& [key, value] : whole_->root.items())
-      if (!default_among(defaults, key).empty() && std::none_of(read.fields.begin(), read.fields.end(), [&](const auto& f) { return f.name == key; }))
+      if (!default_among(defaults, key).empty() && std::none_of(read.fields.begin(), read.fields.end(), [&name = key](const auto& f) { return f.name == name; }))
         fail("headroom: " + whole_->place(key) + ": " + read.source + " has no argument " + key + ", and ends there: it is another text than the one that this command starts");
     if (!unread.empty()) d_->notes.push_back(read.source + ": arguments of its own, which the command leaves at their defaults and which are not read: " + unread);
   }
