@@ -55,7 +55,7 @@ struct optimizer {
 /// (LOMO: nothing; AdaLomo: factored second moment); Luo et al. 2024 (BAdam); Jordan et al. 2024 (Muon: momentum for matrices);
 /// bitsandbytes optim/optimizer.py (8-bit blocks, 4096-element floor, pages from 1e5 elements; fp32 otherwise), optim/ademamix.py (state1 is two
 /// moments); torchao optim/adam.py _new_buffer; schedulefree adamw_schedulefree.py (z, exp_avg_sq; denom), sgd_schedulefree.py (z);
-/// torch/optim/rmsprop.py (square_avg; of foreach avg); optimi adam.py, stableadamw.py _init_state (exp_avg, exp_avg_sq, kahan_comp; scalars are left out);
+/// torch/optim/adagrad.py (sum; of foreach std and numerator, which weight decay makes the gradient's copy), rmsprop.py (square_avg; of foreach avg); optimi adam.py, stableadamw.py _init_state (exp_avg, exp_avg_sq, kahan_comp; scalars are left out);
 /// adam_mini.py (m, vmean); CAME.py (exp_avg; two factored statistics); prodigyopt prodigy.py (s, p0);
 /// galore_torch adamw8bit.py, adafactor.py; nikhilvyas/SOAP soap.py 5d1afba init_preconditioner (GG, Q; sides up to 10,000; vectors have Adam's alone);
 /// iShohei220/adopt and axolotl utils/optimizers/adopt.py _multi_tensor_adopt (exp_avg, exp_avg_sq; sqrt, quotient); grokadamw grokadamw.py (three, on
@@ -102,7 +102,7 @@ inline constexpr optimizer adamw_torchao_fp8 = detail::of_torchao("adamw-torchao
 inline constexpr optimizer adafactor{.label = "adafactor", .moments = 1, .extent = state_extent::factored, .state = formats::fp32, .by_tensor = &updates::adafactor};
 inline constexpr optimizer sgd{.label = "sgd", .moments = 0, .updates_in_place = true};
 inline constexpr optimizer sgd_momentum{.label = "sgd-momentum", .moments = 1, .updates_in_place = true};
-inline constexpr optimizer adagrad{.label = "adagrad", .moments = 1};
+inline constexpr optimizer adagrad{.label = "adagrad", .moments = 1, .foreach_copies = 2};
 inline constexpr optimizer rmsprop{.label = "rmsprop", .moments = 1, .usually = implementation::foreach, .foreach_copies = 1};
 /// optimi's Triton kernels, which it takes on GPUs since torch 2.6.
 inline constexpr optimizer stable_adamw{.label = "stable-adamw", .moments = 2, .compensates = true, .by_tensor = &updates::one_kernel};

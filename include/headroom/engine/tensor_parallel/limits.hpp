@@ -122,7 +122,7 @@ constexpr objection check_megatron_states(const job& j, const auto& no) {
   if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
     if (const auto why = check_layer_wise(j, no)) return why;
   const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;
-  if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward || j.optimizer.foreach_copies > 0 ||
+  if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward || j.optimizer.usually != implementation::unset ||
       j.optimizer.compensates || j.optimizer.moments > 2)
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
   const bool sees = j.model.vision.layers > 0;
