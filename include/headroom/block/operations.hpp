@@ -100,13 +100,15 @@ constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind 
     return y;
   }
   const auto half = scale(p, s, x);
-  const auto cube = p.make(n, w);
-  p.step(x.bit(), cube.bit(), {.saves = x.bit(), .backward_temporary = 2 * p.size(cube), .temporary_block = p.size(cube)});  // its gradient is three products (pow_backward)
+  const auto base = s.autocast && !s.host ? cast(p, x, 4) : x;  // pow is on a GPU's list of autocast to fp32 (aten/src/ATen/autocast_mode.h AT_FORALL_FP32), and what follows keeps that
+  const auto wide = p.width(base);
+  const auto cube = p.make(n, wide);
+  p.step(base.bit(), cube.bit(), {.saves = base.bit(), .backward_temporary = 2 * p.size(cube), .temporary_block = p.size(cube)});  // its gradient is three products (pow_backward)
   const auto inner = scale(p, s, add(p, x, scale(p, s, cube)));
-  const auto tanh = p.make(n, w);
+  const auto tanh = p.make(n, wide);
   p.step(inner.bit(), tanh.bit(), {.saves = tanh.bit()});
-  const auto shifted = p.make(n, w);
-  p.step(tanh.bit(), shifted.bit(), {.forward_temporary = number(s, w), .passes_gradient = true});
+  const auto shifted = p.make(n, wide);
+  p.step(tanh.bit(), shifted.bit(), {.forward_temporary = number(s, wide), .passes_gradient = true});
   return multiply(p, half, shifted);
 }
 
