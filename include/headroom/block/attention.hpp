@@ -208,12 +208,13 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
     if (!h.repeated) h.v = lay_out(p, h.v);
   }
   const auto biases = [&] { return m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}; };
-  const auto out = on_host       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
+  const bool by_math = on_host || (!written_out && attends_by_math(s, m));
+  const auto out = by_math       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
                    : !written_out ? fused_attention(p, s, h, named)
                    : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
                                                                             : eager_attention(p, s, h, fp32_softmax(s), biases());
   if (s.joins_images) return pointwise(p, out);
-  if (written_out || on_host) return out;
+  if (written_out || by_math) return out;
   return style.copies_output || turned ? pointwise(p, out) : lays && !reads_mask(s) ? lay_out(p, out) : out;
 }
 

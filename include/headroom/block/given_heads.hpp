@@ -38,15 +38,21 @@ constexpr bool writes_scores(const scene& s) {
 /// 9d011e8375 of 2026-07-02: before, torch fell back to written-out scores there). Falcon's class has one head of them, which it never repeats, or repeats whatever kernel runs
 /// (models/falcon/modeling_falcon.py _split_heads, broadcast_to); StarCoder's expands its one without a copy (models/gpt_bigcode/modeling_gpt_bigcode.py).
 /// `masked`: the kernel reads a mask.
-constexpr bool repeats_heads(const scene& s, bool masked) {
+constexpr bool repeats_heads(const scene& s, const shape& m, bool masked) {
   const auto how = s.habits->attention.expands_kv;
   if (how == kv_expansion::never || how == kv_expansion::always) return how == kv_expansion::always;
-  const auto& m = *s.model;
   if (masked) return true;
   if (m.kv() == 1 && m.softmax != softmax_kind::by_position) return false;
   return m.softmax == softmax_kind::compute || (s.kernel != attention::flash && (how == kv_expansion::unless_flash || s.ungrouped || m.head_width() > 256));
 }
+constexpr bool repeats_heads(const scene& s, bool masked) { return repeats_heads(s, *s.model, masked); }
 constexpr bool repeats_heads(const scene& s) { return repeats_heads(s, reads_mask(s)); }
+
+/// Whether torch's own attention has no kernel for a layer's queries, keys and values, and computes one operation after another (native/transformers/
+/// cuda/sdp_utils.cpp select_sdp_backend): settle_kernels() has which formats and GPUs that are.
+constexpr bool attends_by_math(const scene& s, const shape& m) {
+  return s.kernel == attention::sdpa && (s.no_kernel || (s.groups_by_math && m.kv() < m.heads && m.softmax == softmax_kind::by_position && !repeats_heads(s, m, masks_all(s, m) || masks_window(s, m))));
+}
 
 /// Whether the repeats of one head of keys and values are a view of it (repeat_kv of transformers' models: expand, whose reshape copies nothing of one head).
 /// matmul copies them where there are several samples; transformers before 4.48 and lays_out() make them contiguous.

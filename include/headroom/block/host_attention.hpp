@@ -1,15 +1,19 @@
 // Distributed under the Boost Software License, Version 1.0.
-// PyTorch's attention on a CPU where its flash kernel does not run: the math path, in fp32.
-// Sources: pytorch aten/src/ATen/native/transformers/sdp_utils_cpp.cpp use_flash_attention_cpp (heads of one size, no dropout, no gradient of a mask);
-// attention.cpp _scaled_dot_product_attention_math (queries and keys are each multiplied with the root of the scale).
+// PyTorch's attention where no kernel of it runs: the math path, in fp32.
+// Sources: pytorch aten/src/ATen/native/transformers/sdp_utils_cpp.cpp use_flash_attention_cpp (on a CPU: heads of one size, no dropout, no gradient of a
+// mask); attention.cpp _scaled_dot_product_attention_math (queries and keys are each multiplied with the root of the scale; grouped keys and values are
+// repeated, repeat_interleave; _safe_softmax keeps its result alone: tools/autograd/derivatives.yaml).
 #pragma once
 
+#include <headroom/block/given_heads.hpp>
 #include <headroom/block/linear.hpp>
 
 namespace headroom::ops {
 
 /// Whether it runs. `alike`: values are as wide as queries and keys; `biased`: what is added to the scores trains.
-constexpr bool runs_math(const scene& s, bool alike, bool biased = false) { return s.host && s.kernel == attention::sdpa && (!alike || biased || s.drops.attention.positive()); }
+constexpr bool runs_math(const scene& s, bool alike, bool biased = false) {
+  return s.kernel == attention::sdpa && (s.no_kernel || (s.host && (!alike || biased || s.drops.attention.positive())));
+}
 
 /// From queries, keys and values to the result, heads beside each other. `keys`: positions attended to; `out`: elements of the result.
 constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, tensor v, tensor_set biases, std::int64_t out) {
@@ -25,15 +29,16 @@ constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, 
   const auto scaled_q = copy(q, p.elements(q), 4), scaled_k = copy(k, of_keys(p.elements(q)), 4), wide_v = copy(v, of_keys(out), 4);
   const auto product = p.make(scores, 4), soft = p.make(scores, 4);
   p.step(scaled_q | scaled_k, product.bit(), {.saves = scaled_q | scaled_k});
-  p.step(product.bit() | biases, soft.bit(), {.saves = soft.bit(), .forward_temporary = p.size(product)});
-  auto weights = soft;
-  if (s.drops.attention.positive()) {
+  // Its backward on a GPU: as of ops::softmax().
+  p.step(product.bit() | biases, soft.bit(), {.saves = soft.bit(), .forward_temporary = p.size(product), .backward_temporary = s.host ? bytes{0} : p.size(soft)});
+  auto weights = s.host ? soft : drop(p, soft, s.drops.attention);
+  if (s.host && s.drops.attention.positive()) {
     const auto mask = p.make(scores, 4);
     weights = p.make(scores, 4);
     p.step(soft.bit(), mask | weights, {.saves = mask.bit()});
   }
   const auto sum = p.make(out, 4);
-  p.step(weights | wide_v, sum.bit(), {.saves = weights | wide_v});
+  p.step(weights | wide_v, sum.bit(), {.saves = weights | wide_v, .forward_temporary = s.host || width == 4 ? bytes{0} : p.rounded(scores, width)});  // the weights are returned, too
   return copy(width == 4 ? sum : copy(sum, out, width), out, width);
 }
 

@@ -51,6 +51,8 @@ struct scene {
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
   bool ungrouped{};                  ///< torch's own attention takes as many heads of keys as of queries (before 2.5: no enable_gqa)
+  bool groups_by_math{};             ///< … and no kernel of it that runs here takes fewer: what is handed over so has its scores written out
+  bool no_kernel{};                  ///< no kernel of it takes the format on this GPU
   headroom::recurrence recurrence{};
   fused_kernels fused{};
   number_format base{};              ///< of frozen linear layers

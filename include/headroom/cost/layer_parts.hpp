@@ -148,7 +148,7 @@ constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m
   const auto& l = c.layer;
   const auto samples = static_cast<double>(l.samples), sequence = static_cast<double>(l.sequence), context = static_cast<double>(l.context);
   const auto heads = static_cast<double>(m.heads) / static_cast<double>(l.tensor);
-  if (l.kernel == attention::eager || l.kernel == attention::math) {
+  if (l.kernel == attention::eager || l.kernel == attention::math || ops::attends_by_math(l, m)) {
     const auto width = m.head_width();
     const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.unaligned;
     const auto scores = seconds_of({.rows = sequence / context, .columns = sequence + (m.position == position_kind::disentangled ? static_cast<double>(m.relative_buckets) : 0.0), .inner = static_cast<double>(width), .batch = samples * heads}, rate);

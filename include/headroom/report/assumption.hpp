@@ -64,8 +64,8 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::cublas_workspace_by_capability, without_spread::in_other_spreads,
      "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated."},
     {assumption::context_calibrated, without_spread::has_one,
-     "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB for any GPU, 1,343 MiB where "
-     "kernels are loaded whole: torch before 1.13, llm.c); other GPUs, drivers and libraries take more or less."},
+     "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB for any GPU; 767 MiB on "
+     "Hopper since torch 2.11, of three runs with CUDA 13.0; 1,343 MiB where kernels are loaded whole: torch before 1.13, llm.c); other GPUs, drivers and libraries take more or less."},
     {assumption::nccl_derived, without_spread::has_one,
      "NCCL's buffers are derived from its defaults (16 or 24 channels, 32 between two ranks of a node, 12 MiB for each neighbour; RCCL's on AMD: 8 a link, 8 MiB), a "
      "communicator for each kind of group; topology and version change them, and published runs have up to three times as much."},
@@ -204,6 +204,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},
     {assumption::newest_framework, without_spread::decides, "framework.version says neither a date nor a release that is known: the framework's newest profile is taken."},
+    {assumption::attention_by_math, without_spread::decides,
+     "PyTorch has no fused attention kernel for this format on this GPU (fp32, and any format before Ampere, with fewer heads of keys than of queries, up to torch "
+     "2.13; bf16 before Ampere): scores of sequence x sequence are written out in fp32. bf16 or its autocast from Ampere on, or fp16 with as many heads, needs none."},
 });
 // clang-format on
 static_assert([] {

@@ -139,6 +139,19 @@ constexpr void settle_experts(settled_job& r) {
   s.weighs_in_activation = e.weighs_returned || (grouped && !s.grouped_by_engine);
 }
 
+/// What torch's own attention has no kernel for on NVIDIA's GPUs. Flash attention's and cuDNN's are of 16 bits and from Ampere on. The third, of fp32 and
+/// fp16, from Ampere on of bf16, takes grouped heads since pull request 191085 of 2026-07-25 (sdp_utils.cpp check_dtypes_low_precision,
+/// can_use_mem_efficient_attention; torch 2.14 by its date).
+constexpr void settle_own_kernels(settled_job& r) {
+  const auto& g = *r.on;
+  auto& s = r.layer;
+  if (s.kernel != attention::sdpa || g.maker != vendor::nvidia) return;
+  const auto torch = r.source->environment.torch;
+  const bool before_ampere = g.compute_capability > 0 && g.compute_capability < 80;
+  s.no_kernel = before_ampere && r.precision.compute == formats::bf16;
+  s.groups_by_math = (before_ampere || s.width == 4) && (torch > 0 ? torch < 214 : r.source->framework.date < 202610);
+}
+
 /// Which kernels compute attention and recurrent mixers.
 constexpr void settle_kernels(settled_job& r) {
   const auto& j = *r.source;
@@ -151,6 +164,7 @@ constexpr void settle_kernels(settled_job& r) {
     if (!j.framework.attention.chooses_kernel) r.assumptions.add(assumption::attention_sdpa);
   }
   s.ungrouped = j.environment.torch > 0 && j.environment.torch < 205;
+  settle_own_kernels(r);
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.scans()) {
     s.recurrence = recurrence::fused;

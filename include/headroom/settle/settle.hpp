@@ -161,6 +161,10 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
     settle_loss(r);
   settle_layer(r);
   settle_windows(r);
+  if (ops::attends_by_math(r.layer, r.model)) {
+    r.assumptions.remove(assumption::attention_sdpa);
+    r.assumptions.add(assumption::attention_by_math);
+  }
   r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);

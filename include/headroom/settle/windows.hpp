@@ -2,7 +2,7 @@
 // Which layers of a model see past its window, where those behind it are walked another way.
 #pragma once
 
-#include <headroom/block/attention_mask.hpp>
+#include <headroom/block/given_heads.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom::detail {
