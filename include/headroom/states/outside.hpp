@@ -44,9 +44,13 @@ constexpr bytes unsloth_buffers(const settled_job& s) {
 
 /// CUDA context with its kernels. Calibrated, not derived: 300 to 400 MiB with lazily loaded modules in public reports
 /// (426 MiB on an RTX 6000 Ada with torch 2.10; 287 MB lazily and 667 MB eagerly loaded with torch 1.13).
-/// Loaded whole, they took 1,343 MiB on a V100 with torch 1.10 (transformers, guide to training on one GPU: before the model).
-constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
-  return g.maker == vendor::cpu ? bytes{0} : (loads_all_kernels ? 1343 : 400) * mib;
+/// Loaded whole, they took 1,343 MiB on a V100 with torch 1.10 (transformers, guide to training on one GPU: before the model). On Hopper with
+/// torch 2.11 and CUDA 13.0, 767 MiB (766.8 in each of three runs of tests/accuracy/measured_here.jsonl, driver 580).
+constexpr bytes context_of(const job& j, const gpu& g, bool loads_all_kernels = false) {
+  if (g.maker == vendor::cpu) return bytes{0};
+  const auto torch = j.environment.torch;
+  const bool measured = g.maker == vendor::nvidia && g.compute_capability / 10 == 9 && (torch > 0 ? torch >= 211 : j.framework.date >= 202603);
+  return (loads_all_kernels ? 1343 : measured ? 767 : 400) * mib;
 }
 
 /// What NCCL has for one channel and peer: 10 MiB to receive from it (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to it
@@ -144,12 +148,12 @@ constexpr std::int64_t processes_beside(const job& j) {
 constexpr bytes engine_outside(const settled_job& s) {
   const auto& r = s.source->rollout;
   if (!r.shares_gpus()) return bytes{0};
-  return graphs_of(r) + communicator(s, r.tensor, 1) + processes_beside(*s.source) * context_of(*s.on);
+  return graphs_of(r) + communicator(s, r.tensor, 1) + processes_beside(*s.source) * context_of(*s.source, *s.on);
 }
 
 constexpr outside_allocator outside_of(const settled_job& s) {
   const auto& process = s.source->framework.process;
-  return {process.contexts * context_of(*s.on, process.loads_all_kernels), nccl_of(s), engine_outside(s)};
+  return {process.contexts * context_of(*s.source, *s.on, process.loads_all_kernels), nccl_of(s), engine_outside(s)};
 }
 
 /// All that is used of a GPU whose allocator has reserved so much.

@@ -49,7 +49,7 @@ constexpr engine_memory engine_here(const settled_job& s, const inventory& list,
   const auto& r = s.source->rollout;
   const auto& moves = r.trainer_moves;
   auto held = s.source->hardware.taken;
-  if (s.source->objective.code != method_code::nemo_rl) held += context_of(*s.on, s.source->framework.process.loads_all_kernels);  // whose engine starts before the trainer (grpo.py setup)
+  if (s.source->objective.code != method_code::nemo_rl) held += context_of(*s.source, *s.on, s.source->framework.process.loads_all_kernels);  // whose engine starts before the trainer (grpo.py setup)
   if (!moves.has(trainer_part::weights) && place_of_parameters(*s.source) == place::on_gpu) held += st.gpu[row::model_parameters] + st.gpu[row::adapters];
   const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
   if (const auto why = check_start(s.model, r, e)) refuse(why);

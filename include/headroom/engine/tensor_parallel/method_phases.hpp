@@ -68,7 +68,7 @@ constexpr engine_memory engine_beside_stage(const settled_job& s, const inventor
   auto there = stays(row::model_parameters, moved.parameters);
   if (s.source->objective.code != method_code::verl)
     there += stays(row::adapters, moved.parameters) + stays(row::gradients, moved.gradients) + stays(row::master_parameters, moved.optimizer) + stays(row::other_models, moved.others);
-  return started_engine(s, list, s.source->hardware.taken + context_of(*s.on) + there);
+  return started_engine(s, list, s.source->hardware.taken + context_of(*s.source, *s.on) + there);
 }
 constexpr moment moment_of_engine(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
 
