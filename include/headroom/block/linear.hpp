@@ -72,9 +72,10 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
   bytes gradient{0};
   if (m.trains && !weight.valid()) gradient += p.rounded(weights, s.weight_width);
-  if (m.trains && m.bias) gradient += p.rounded(m.out, s.weight_width);
+  const bytes bias = m.trains && m.bias ? p.rounded(m.out, s.weight_width) : bytes{0};
+  gradient += bias;
   p.step(x | weight, y.bit(),
-         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .holds = normal.wide.valid() ? normal.wide.bit() : 0, .weight_gradient = gradient,
+         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .holds = normal.wide.valid() ? normal.wide.bit() : 0, .weight_gradient = gradient, .bias_gradient = bias,
           .gradient_waits = m.waits && !weight.valid(), .pieces = m.pieces});
   if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
   return y;

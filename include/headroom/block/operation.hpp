@@ -19,6 +19,7 @@ struct operation_details {
   bytes forward_temporary{};
   bytes backward_temporary{};
   bytes weight_gradient{};    ///< of the weights it trains
+  bytes bias_gradient{};      ///< of it, a bias's, which is a tensor of its own
   bool gradient_waits{};      ///< that is not added to an existing one before a second has come: of a table that is used twice
   std::int64_t pieces{1};     ///< the operation runs in so many equal pieces, one after the other
   bytes temporary_block{};    ///< its temporaries are blocks of this size and what is left of them; 0: one block
@@ -36,6 +37,7 @@ struct operation {
   row temporaries{row::temporaries};
   bool gradient_waits{}, passes_gradient{}, releases_first{}, splits{};
   bool recorded{};            ///< part of the graph: something that trains lies before it
+  bytes bias_gradient{};
 };
 
 /// … of near tensors alone. What few operations have stands beside the list: program::rare().
@@ -45,6 +47,7 @@ struct near_operation {
   row temporaries;
   bool gradient_waits, passes_gradient, releases_first, splits, recorded;
   std::uint8_t rare;          ///< the place there; 0: it has nothing of it
+  bytes bias_gradient;
 };
 /// What few operations have.
 struct rare_details {
@@ -75,9 +78,9 @@ class packed_operations {
     put((o.recorded ? 1U : 0U) | (o.gradient_waits ? 2U : 0U) | (o.passes_gradient ? 4U : 0U) | (o.releases_first ? 8U : 0U) | (o.splits ? 16U : 0U));
     put(static_cast<unsigned>(o.temporaries));
     for (const auto* s : {&o.reads, &o.makes, &o.saves, &o.holds}) put_set(*s);
-    const std::int64_t numbers[] = {o.forward_temporary.count(), o.backward_temporary.count(), o.weight_gradient.count(), o.temporary_block.count(), o.pieces - 1};
+    const std::int64_t numbers[] = {o.forward_temporary.count(), o.backward_temporary.count(), o.weight_gradient.count(), o.temporary_block.count(), o.pieces - 1, o.bias_gradient.count()};
     unsigned there = 0;
-    for (unsigned i = 0; i < 5; ++i) there |= numbers[i] != 0 ? 1U << i : 0U;
+    for (unsigned i = 0; i < 6; ++i) there |= numbers[i] != 0 ? 1U << i : 0U;
     put(there);
     for (const auto n : numbers)
       for (unsigned i = 0; n != 0 && i < 8; ++i) put(static_cast<unsigned>(static_cast<std::uint64_t>(n) >> 8 * i & 255U));
@@ -105,6 +108,7 @@ class packed_operations {
     o.weight_gradient = bytes{number(2)};
     o.temporary_block = bytes{number(3)};
     o.pieces = number(4) + 1;
+    o.bias_gradient = bytes{number(5)};
     return o;
   }
 

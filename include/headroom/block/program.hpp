@@ -105,7 +105,7 @@ class program {
     // A tensor saved twice is released by its first saver.
     const near_set saves = recorded ? storages(d.saves.near) & ~is_.saved.word[0] : 0;
     list_.put(is_.operations++, from, to, saves, d.forward_temporary, d.backward_temporary, d.weight_gradient, d.temporaries, d.gradient_waits,
-              d.passes_gradient, d.releases_first, d.splits, recorded, rare);
+              d.passes_gradient, d.releases_first, d.splits, recorded, rare, d.bias_gradient);
     is_.largest |= (d.forward_temporary.value | d.backward_temporary.value) | d.weight_gradient.value;
     is_.saved.word[0] |= saves;
     if (!recorded) return;
@@ -240,7 +240,7 @@ class program {
     const bool recorded = (reads & is_.gradient) != 0 || d.weight_gradient > bytes{0};
     const auto saves = recorded ? storages(wide_set(d.saves)) & ~is_.saved : wide_set{};
     packed_.add({reads, makes, saves, d.holds, d.forward_temporary, d.backward_temporary, d.weight_gradient, d.temporary_block, d.pieces, d.temporaries,
-                 d.gradient_waits, d.passes_gradient, d.releases_first, d.splits, recorded});
+                 d.gradient_waits, d.passes_gradient, d.releases_first, d.splits, recorded, d.bias_gradient});
     ++is_.operations;
     is_.near_end = 0;  // those behind it are packed, too
     is_.saved |= saves;
@@ -255,7 +255,7 @@ class program {
     const auto& o = list_[i];
     const auto& r = rare_[o.rare];
     return {o.reads, o.makes, o.saves, r.holds, o.forward_temporary, o.backward_temporary, o.weight_gradient, r.temporary_block, r.pieces, o.temporaries,
-            o.gradient_waits, o.passes_gradient, o.releases_first, o.splits, o.recorded};
+            o.gradient_waits, o.passes_gradient, o.releases_first, o.splits, o.recorded, o.bias_gradient};
   }
   static constexpr std::size_t index(tensor t) { return t.place(); }
 

@@ -4,6 +4,7 @@
 
 #include <headroom/block/run.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -32,6 +33,7 @@ struct script_step {
     drop_piece,
     keep_weight,  ///< the gradient of a weight is complete
     pass,         ///< the model hands its outputs to the caller, or their gradient is there
+    product,      ///< a backward has come to its first matrix
   };
   kind what{};
   row of{};
@@ -95,6 +97,10 @@ class script_writer {
 
   void adopt(tensor t) { first_[at(t)] = std::exchange(to_->output, block_script::nowhere); }
   void make_gradients(const wide_set& s, const wide_set& second) {
+    if (!multiplies_)
+      for (const auto t : each(s)) multiplies_ = multiplies_ || (!program_->is_logits(t) && program_->size(t) > smallest_);
+    if (multiplies_ && !std::exchange(said_, true)) write(script_step::kind::product, 0);
+    gradients_from_ = to_->steps.size();
     for (const auto t : each(s)) make_gradient(script_step::kind::make, gradient(t, second), t);
   }
   void free_gradients(const wide_set& s) {
@@ -106,13 +112,28 @@ class script_writer {
   void keep_gradients(const wide_set&) {}
   void hand_back(tensor t) { to_->output = first_[at(t)]; }
 
-  void make_weight(const operation& o) { make_weight(o, weight_); }
+  /// A product without a bias makes its weight's gradient first, one with a bias its input's first and the bias' last (MmBackward0, AddmmBackward0: tools/
+  /// autograd/load_derivatives.py has them in the order of their arguments' names).
+  void make_weight(const operation& o) {
+    const auto before = to_->steps.size();
+    make_weight(o, weight_);
+    if (to_->steps.size() == before) return;
+    if (o.bias_gradient == bytes{0}) {
+      std::rotate(to_->steps.begin() + static_cast<std::ptrdiff_t>(gradients_from_), to_->steps.end() - 1, to_->steps.end());
+    } else if (const auto matrix = o.weight_gradient - o.bias_gradient; matrix > bytes{0}) {
+      to_->steps.back().size = matrix;
+      bias_ = new_slot();
+      write(script_step::kind::make, bias_, o.bias_gradient, row::gradients);
+    }
+  }
   void add_weight(const operation& o) { make_weight(o, added_); }
   void free_added_weight(const operation&) { free_slot(added_); }
   void keep_weight(const operation& o) {
     if (weight_ == block_script::nowhere) return;
-    write(script_step::kind::keep_weight, std::exchange(weight_, block_script::nowhere), o.weight_gradient);
+    const bool apart = bias_ != block_script::nowhere;
+    write(script_step::kind::keep_weight, std::exchange(weight_, block_script::nowhere), apart ? o.weight_gradient - o.bias_gradient : o.weight_gradient);
     to_->steps.back().waits = o.gradient_waits;
+    if (apart) write(script_step::kind::keep_weight, std::exchange(bias_, block_script::nowhere), o.bias_gradient);
   }
 
   void begin_pieces(const wide_set& s, const operation&) {
@@ -172,7 +193,10 @@ class script_writer {
   const program* program_;
   wide_set borrowed_;
   block_script* to_;
-  slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, added_ = block_script::nowhere;
+  slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, bias_ = block_script::nowhere, added_ = block_script::nowhere;
+  static constexpr bytes smallest_{512};  // what a number of a loss takes
+  bool multiplies_ = false, said_ = false;
+  std::size_t gradients_from_ = 0;  // of an operation: its first step that makes one
   std::array<slot, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second
   std::vector<slot> spare_;                                // that have been freed
 };

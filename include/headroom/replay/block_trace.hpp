@@ -103,6 +103,7 @@ class block_trace {
         case script_step::kind::drop_piece: m.drop_piece(h); break;
         case script_step::kind::keep_weight: keep_weight(h, s, sink); break;
         case script_step::kind::pass: pass(); break;
+        case script_step::kind::product: m.begin_product(); break;
       }
     }
     b.alive = script.left;

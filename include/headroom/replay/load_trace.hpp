@@ -57,20 +57,25 @@ class load_trace {
     const auto outside = trained_modules(j, -1);
     std::size_t first = 0;
     bool in_layers = false;
+    const bool by_weight = !whole.empty();
     for (auto w : list) {
       if (const bool here = w.layers.count > 0; here != in_layers) {  // one layer's update comes after another's
+        place_runs(s.model.layers);
         if (in_layers && s.model.layers > 1 && first < left_.updated.size()) left_.updated.push_back(updated_tensor{left_.updated[first]});
         first = left_.updated.size();
         in_layers = here;
       }
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       load_weight(detail::joined(w, s), outside);
+      if (!in_layers || by_weight) place_runs(1);
       for (std::int64_t i = 0; i < w.copies() && !whole.empty(); ++i) {
         memory_.free(whole.front());
         whole.pop_front();
       }
     }
+    place_runs(in_layers ? s.model.layers : 1);
     if (adapts_tied_head(s)) load_adapters(detail::tied_head(s), 1);
+    place_runs(1);
     if (vectors_) load_vectors();
     load_the_rest(resident);
   }
@@ -115,24 +120,35 @@ class load_trace {
 
   /// Copies of a tensor, each with its states.
   void add(const state_bytes& one, std::int64_t copies, std::int64_t moments) {
-    for (std::int64_t i = 0; i < copies; ++i) {
-      if (vectors_ && one.trained_copy > bytes{0}) {
-        flat_ += one.gpu[row::model_parameters] + one.gpu[row::adapters];
-        continue;
-      }
-      if (partitions_) continue;
-      if (!wraps_ && here_) {
-        keep(one.gpu[row::model_parameters] - one.frozen_extra, row::model_parameters);
-        keep(one.gpu[row::adapters], row::adapters);
-      }
-      if (!wraps_) keep(one.frozen_extra, row::model_parameters);  // scales of a quantised weight
-      if (one.gpu[row::master_parameters] > bytes{0} && states_here_) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
-      for (std::int64_t k = 0; k < moments && states_here_; ++k)
-        if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
-      if (one.updated.elements > 0 && i == 0) left_.updated.push_back(one.updated);  // the others are like it
-      if (one.trained_copy > bytes{0})
-        left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(job_->optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
+    runs_.push_back({one, copies, moments});
+    const bool flat = vectors_ && one.trained_copy > bytes{0};
+    if (one.updated.elements > 0 && copies > 0 && !flat && !partitions_) left_.updated.push_back(one.updated);  // the others are like it
+  }
+
+  /// Places what add() was given, layer by layer, as modules are moved and checkpoints read.
+  void place_runs(std::int64_t layers) {
+    for (std::int64_t at = 0; at < layers; ++at)
+      for (const auto& r : runs_)
+        for (auto i = checked::mul(at, r.copies) / layers; i < checked::mul(at + 1, r.copies) / layers; ++i) place_one(r.one, r.moments);
+    runs_.clear();
+  }
+
+  void place_one(const state_bytes& one, std::int64_t moments) {
+    if (vectors_ && one.trained_copy > bytes{0}) {
+      flat_ += one.gpu[row::model_parameters] + one.gpu[row::adapters];
+      return;
     }
+    if (partitions_) return;
+    if (!wraps_ && here_) {
+      keep(one.gpu[row::model_parameters] - one.frozen_extra, row::model_parameters);
+      keep(one.gpu[row::adapters], row::adapters);
+    }
+    if (!wraps_) keep(one.frozen_extra, row::model_parameters);  // scales of a quantised weight
+    if (one.gpu[row::master_parameters] > bytes{0} && states_here_) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
+    for (std::int64_t k = 0; k < moments && states_here_; ++k)
+      if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
+    if (one.trained_copy > bytes{0})
+      left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(job_->optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
   }
 
   /// A sharded optimizer's states are flat vectors, made before the first step.
@@ -153,7 +169,8 @@ class load_trace {
     const auto& s = *job_;
     const auto handles = s.source->framework.process.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
-    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
+    if (handles > 0) keep(ceil_div(workspace, handles), row::workspace);
+    for (std::int32_t i = 1; i < handles; ++i) memory_.make_in_backward(ceil_div(workspace, handles), row::workspace);
     const bool wrapped_tables = wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer;
     keep(resident.rows[row::activations] - (wrapped_tables ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
     keep(resident.rows[row::communication_buffers], row::communication_buffers);
@@ -208,6 +225,11 @@ class load_trace {
   caching_allocator* allocator_;
   bool wraps_, here_, states_here_;  ///< FSDP1's units are loaded on the GPU; parameters lie there; states do
   bool vectors_, partitions_;        ///< what trains lies in vectors, whole or cut
+  struct run_of_copies {
+    state_bytes one{};
+    std::int64_t copies{}, moments{};
+  };
+  std::vector<run_of_copies> runs_;  ///< not placed yet
   bytes flat_{0};                    ///< DeepSpeed joins what trains in one vector
   loaded_model left_;
 };

@@ -69,7 +69,7 @@ class made_tensors {
   constexpr void settle_sum(tensor) {}
   constexpr void keep_gradients(const wide_set&) {}
   constexpr void hand_back(tensor) {}
-  constexpr void make_weight(const operation& o) { made += o.weight_gradient > bytes{0} || o.gradient_waits ? 1 : 0; }
+  constexpr void make_weight(const operation& o) { made += (o.weight_gradient > bytes{0} || o.gradient_waits ? 1 : 0) + (o.bias_gradient > bytes{0} && o.weight_gradient > o.bias_gradient ? 1 : 0); }
   constexpr void add_weight(const operation& o) { make_weight(o); }
   constexpr void free_added_weight(const operation&) {}
   constexpr void keep_weight(const operation&) {}

@@ -5,6 +5,7 @@
 #include <headroom/deadline.hpp>
 #include <headroom/replay/recording.hpp>
 
+#include <utility>
 #include <vector>
 
 namespace headroom {
@@ -38,6 +39,12 @@ class tensor_memory {
     if (listener_ != nullptr && h >= 0) listener_->make(h, of, on, size);
     if (h >= 0) count(static_cast<std::size_t>(h), size);
     return h;
+  }
+  /// What stays from the first product of a backward on: its thread's cuBLAS handle has a workspace of its own (aten/src/ATen/cuda/CublasHandlePool.cpp
+  /// getCurrentCUDABlasHandle), which takes its place among what forward has left.
+  void make_in_backward(bytes size, row of) { later_ += size, later_row_ = of; }
+  void begin_product() {
+    if (const auto size = std::exchange(later_, bytes{0}); size > bytes{0}) make(size, later_row_);
   }
   void free(handle& h) {
     if (h >= 0)
@@ -135,6 +142,8 @@ class tensor_memory {
   std::vector<bytes> sizes_;  // by block
   bytes asked_{}, peak_{};
   std::int64_t made_ = 0;
+  bytes later_{0};  ///< of make_in_backward()
+  row later_row_{};
 };
 
 }  // namespace headroom

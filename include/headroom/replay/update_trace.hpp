@@ -65,6 +65,7 @@ inline void update_by_own_code(tensor_memory& m, const update_program& p, const 
 
 inline void allocate_update(tensor_memory& m, const settled_job& s, const loaded_model& model, const state_bytes& st) {
   const auto& habits = s.source->framework.optimizer;
+  m.begin_product();  // where no matrix was multiplied in backward
   if (updates_by_copies(s)) {
     auto copies = m.make(update_of_one(s, st), row::temporaries);
     m.free(copies);
