@@ -194,6 +194,8 @@ TEST_CASE("kinds of layers, and who computes them") {
   const auto scores = with(j, [](job& k) { k.attention = attention::sdpa, k.batch.packed = false; });
   differ(scores, with(scores, [](job& k) { k.attention = attention::eager; }), {a::flash_backward_workspace});
   differ(scores, with(scores, [](job& k) { k.attention = attention::math; }), {a::flash_backward_workspace});
+  const auto old = with(scores, [](job& k) { k.hardware.gpu = gpus::v100_sxm2_32gb, k.precision = precisions::bf16; });
+  differ(old, with(old, [](job& k) { k.hardware.gpu = gpus::a100_sxm_80gb; }), {a::attention_by_math});
   const auto before = with(scores, [](job& k) { k.framework = frameworks::deepspeed_202410; });
   const auto capped = with(before, [](job& k) { k.model = models::gemma_2_9b; });
   differ(capped, with(capped, [](job& k) { k.attention = attention::eager; }), {a::attention_eager_for_softcap});
