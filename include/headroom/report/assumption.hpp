@@ -65,7 +65,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated."},
     {assumption::context_calibrated, without_spread::has_one,
      "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB for any GPU; 767 MiB on "
-     "Hopper since torch 2.11, of three runs with CUDA 13.0; 1,343 MiB where kernels are loaded whole: torch before 1.13, llm.c); other GPUs, drivers and libraries take more or less."},
+     "Hopper where environment.torch is 2.11 or newer, of three runs with CUDA 13.0; 1,343 MiB where kernels are loaded whole: torch before 1.13, llm.c); other GPUs, drivers and libraries take more or less."},
     {assumption::nccl_derived, without_spread::has_one,
      "NCCL's buffers are derived from its defaults (16 or 24 channels, 32 between two ranks of a node, 12 MiB for each neighbour; RCCL's on AMD: 8 a link, 8 MiB), a "
      "communicator for each kind of group; topology and version change them, and published runs have up to three times as much."},

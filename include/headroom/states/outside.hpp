@@ -48,8 +48,7 @@ constexpr bytes unsloth_buffers(const settled_job& s) {
 /// torch 2.11 and CUDA 13.0, 767 MiB (766.8 in each of three runs of tests/accuracy/measured_here.jsonl, driver 580).
 constexpr bytes context_of(const job& j, const gpu& g, bool loads_all_kernels = false) {
   if (g.maker == vendor::cpu) return bytes{0};
-  const auto torch = j.environment.torch;
-  const bool measured = g.maker == vendor::nvidia && g.compute_capability / 10 == 9 && (torch > 0 ? torch >= 211 : j.framework.date >= 202603);
+  const bool measured = g.maker == vendor::nvidia && g.compute_capability / 10 == 9 && j.environment.torch >= 211;
   return (loads_all_kernels ? 1343 : measured ? 767 : 400) * mib;
 }
 
