@@ -40,6 +40,7 @@ class step_trace {
   template <class Between>
   void run(std::int64_t micros, const Between& between) {
     std::visit([&](auto& r) { run(r, micros, between); }, runs_);
+    memory_.begin_product();  // where backward had no matrix to say so
     stays_ = facts_.job->source->framework.gradients.stay;
   }
   /// The most bytes that its steps have asked for at a time.
