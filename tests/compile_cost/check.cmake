@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:210 headroom/estimate.hpp:191)
+foreach(limit IN ITEMS headroom/headroom.hpp:215 headroom/estimate.hpp:196)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)
