@@ -23,7 +23,7 @@ long nf4(long n) {
 
 job qlora(const shape& m) {
   return {.model = m, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 1}, .framework = frameworks::hf_trainer,
-          .precision = {.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32, .autocast = true},
+          .precision = {.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32, .autocast = choice::yes},
           .batch = {.micro = 1, .sequence = 1024}, .recompute = recompute::full, .attention = attention::flash,
           .adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::fp32, .base = formats::nf4_double, .base_skips = {module::head}, .rest = formats::bf16}};
 }

@@ -66,7 +66,7 @@ drawn draw_one(draw::dice& d) {
   const std::int64_t gpus = d.pick({1, 4});
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = gpus};
   j.framework = frameworks::hf_trainer;
-  j.precision = {.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32, .autocast = true};
+  j.precision = {.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32, .autocast = choice::yes};
   if (gpus > 1) j.sharding = ddp();
   j.batch = {.micro = 1, .sequence = 128};
   const number_format bases[] = {formats::nf4, formats::nf4_double, formats::fp4, formats::fp4_double, formats::int8};

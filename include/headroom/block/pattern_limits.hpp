@@ -13,7 +13,7 @@ constexpr objection check_sparse_attention(const job& j, const auto& no) {
   if (j.attention != attention::unset && j.attention != attention::sdpa && j.attention != attention::eager)
     return no("headroom: sparse attention (model.pattern sparse-attention) runs over a mask; attention must be sdpa or eager");
   if (j.batch.packed) return no("headroom: packed sequences are not modelled for sparse attention by this version; batch.packed must be false");
-  if (p.autocast && p.parameters.bits > p.compute.bits)
+  if (p.autocasts() && p.parameters.bits > p.compute.bits)
     return no("headroom: sparse attention under autocast is modelled for parameters of 16 bits alone by this version; precision.parameters has bits", p.parameters.bits);
   if (!j.adapter.active() && j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::fsdp2)
     return no("headroom: the indexer of sparse attention never has gradients, which is modelled without sharding, under fsdp2 or with adapters alone by this version; sharding.kind must be none or fsdp2");

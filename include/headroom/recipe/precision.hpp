@@ -2,6 +2,7 @@
 // Which number format each kind of tensor has.
 #pragma once
 
+#include <headroom/layout/sharding.hpp>
 #include <headroom/recipe/number_format.hpp>
 
 namespace headroom {
@@ -15,10 +16,11 @@ struct precision {
   number_format reduce{};
   number_format master{};
   number_format state{};
-  bool autocast{};  ///< torch.autocast: fp32 weights are cast for each matrix multiplication, and the casts cached
+  choice autocast{};  ///< torch.autocast: wider weights are cast for each matrix multiplication, and the casts cached; unset: the framework's
   number_format frozen{};  ///< of weights that do not train; left open: as parameters
 
   [[nodiscard]] constexpr bool set() const { return parameters.set(); }
+  [[nodiscard]] constexpr bool autocasts() const { return autocast == choice::yes; }
   /// Of weights that do not train.
   [[nodiscard]] constexpr const number_format& untrained() const { return frozen.set() ? frozen : parameters; }
   bool operator==(const precision&) const = default;
@@ -49,8 +51,8 @@ inline constexpr precision bf16{"bf16", formats::bf16, formats::bf16, formats::b
 /// sharded parameter is the fp32 copy and bf16 exists only while gathered: see settle().
 inline constexpr precision bf16_mixed{"bf16-mixed", formats::bf16, formats::bf16, formats::bf16, formats::bf16, formats::fp32, formats::fp32};
 inline constexpr precision fp16_mixed{"fp16-mixed", formats::fp16, formats::fp16, formats::fp16, formats::fp16, formats::fp32, formats::fp32};
-inline constexpr precision bf16_autocast{"bf16-autocast", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32, true};
-inline constexpr precision fp16_autocast{"fp16-autocast", formats::fp32, formats::fp16, formats::fp32, formats::fp32, formats::none, formats::fp32, true};
+inline constexpr precision bf16_autocast{"bf16-autocast", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32, choice::yes};
+inline constexpr precision fp16_autocast{"fp16-autocast", formats::fp32, formats::fp16, formats::fp32, formats::fp32, formats::none, formats::fp32, choice::yes};
 inline constexpr precision fp8{"fp8", formats::bf16, formats::fp8, formats::bf16, formats::bf16, formats::fp32, formats::fp32};
 
 inline constexpr std::array<precision, 7> all{fp32, bf16, bf16_mixed, fp16_mixed, bf16_autocast, fp16_autocast, fp8};

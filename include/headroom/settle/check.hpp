@@ -72,7 +72,7 @@ constexpr objection check_second_trainer(const job& j, const No& no) {
   const auto wide = [](const number_format& f) { return !f.set() || f == formats::fp32; };
   if (j.adapter.active() || !j.trainable.all() || j.model.encoder.layers > 0 || j.model.bidirectional || j.parallel.context > 1)
     return no("headroom: LLaMA-Factory's second trainer is modelled for decoders that train whole, without context parallelism; model", j.model.label);
-  if (p.autocast || !wide(p.parameters) || !wide(p.gradients) || !wide(p.reduce) || !(wide(p.compute) || p.compute == formats::tf32 || (units && p.compute == formats::bf16)))
+  if (p.autocasts() || !wide(p.parameters) || !wide(p.gradients) || !wide(p.reduce) || !(wide(p.compute) || p.compute == formats::tf32 || (units && p.compute == formats::bf16)))
     return no("headroom: LLaMA-Factory's second trainer keeps weights and gradients in fp32, and computes so, or under FSDP2 in bf16; precision must say that, or be left out");
   if ((j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full) || !wide(j.loss.logits))
     return no("headroom: LLaMA-Factory's second trainer computes its loss of all logits in fp32; loss must be left out");

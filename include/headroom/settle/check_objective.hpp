@@ -108,7 +108,7 @@ constexpr objection check_nemo_units(const job& j, const auto& no) {
   const auto& o = j.objective;
   if (j.framework.label != "hf-trainer" || j.sharding.kind != sharding_kind::fsdp2 || j.sharding.no_sync || j.sharding.stays_gathered())
     return no("headroom: NeMo-RL's DTensor workers run FSDP2, which reduces gradients after every micro-batch and lets go of layers after forward, over transformers' modules, and its Megatron workers Megatron's: framework must be \"hf-trainer\" with sharding.kind \"fsdp2\", or \"megatron\"", j.framework.label);
-  if (j.precision.parameters != formats::fp32 || j.precision.compute != formats::bf16 || j.precision.reduce != formats::fp32 || j.precision.autocast)
+  if (j.precision.parameters != formats::fp32 || j.precision.compute != formats::bf16 || j.precision.reduce != formats::fp32 || j.precision.autocasts())
     return no("headroom: NeMo-RL's DTensor workers keep weights in fp32, compute in bf16 and reduce in fp32; precision must be {\"parameters\": \"fp32\", \"compute\": \"bf16\", \"gradients\": \"fp32\", \"reduce\": \"fp32\"}");
   if (traits_of(o.kind).reference && o.reference != reference_way::swapped && o.reference != reference_way::none)
     return no("headroom: NeMo-RL's reference is swapped in from the host, or there is none; objective.reference must be \"swapped\" or \"none\"");

@@ -13,7 +13,7 @@ namespace headroom::detail {
 /// model below that (peft_model.py PeftModelForCausalLM.generate: base_model.generate), and PPO's policy is a part of what was prepared (TRL
 /// ppo_trainer.py PolicyAndValueWrapper; up to 0.11 models/modeling_value_head.py). Beside DeepSpeed there is no such wrapper (accelerator.py: native_amp).
 constexpr bool generates_in_autocast(const settled_job& s) {
-  return s.precision.autocast && !s.source->adapter.active() && s.source->objective.kind != objective_kind::ppo;
+  return s.precision.autocasts() && !s.source->adapter.active() && s.source->objective.kind != objective_kind::ppo;
 }
 
 /// Widths of keys, values and logits. Under autocast over wider weights keys are turned by cosines in the stream's format (transformers since 4.46: the model

@@ -104,8 +104,8 @@ constexpr void settle_widths(settled_job& r) {
   s.granule = s.host ? 1 : 512;
   // T5 before transformers 5.16 makes its scores fp32 itself (modeling_t5.py, softmax(scores.float(), dim=-1)).
   s.copies_for_softmax = s.host || p.compute != formats::fp16 || j.model.position == position_kind::relative;
-  s.autocast = p.autocast;
-  s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
+  s.autocast = p.autocasts();
+  s.casts_weights = s.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = multiplies_narrow(p);
   const bool blackwell = r.on->compute_capability >= 100, fp4 = p.compute == formats::nvfp4, blocks = fp4 || j.framework.fp8.scaling == fp8_scaling::block;
   s.fp8_copies = !blocks && blackwell ? 1 : 2;
@@ -117,9 +117,9 @@ constexpr void settle_widths(settled_job& r) {
   s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
   s.narrow_frozen = s.casts_weights && p.frozen.set() && p.frozen.width() < p.parameters.width();
   const bool narrow_stream = s.narrow_frozen && !trained_modules(j, -1).has(module::embedding);  // it begins in the embedding's format, and sums of both are in it
-  s.residual_width = narrow_stream ? p.frozen.width() : p.autocast ? p.parameters.width() : s.width;
+  s.residual_width = narrow_stream ? p.frozen.width() : s.autocast ? p.parameters.width() : s.width;
   if (r.model.fp32_residual) s.residual_width = 4;
-  s.expert_width = s.weight_width = p.autocast ? p.parameters.width() : s.width;
+  s.expert_width = s.weight_width = s.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
 }
@@ -214,7 +214,7 @@ constexpr void settle_adapter(settled_job& r) {
   }
   // FSDP's mixed precision casts an adapter's weights as it gathers them (torch/distributed/fsdp MixedPrecision, MixedPrecisionPolicy param_dtype).
   s.adapter_kept = s.adapter_width;
-  if (j.sharding.gathers_units() && !r.precision.autocast && s.adapter_width == r.precision.parameters.width()) s.adapter_width = s.width;
+  if (j.sharding.gathers_units() && !s.autocast && s.adapter_width == r.precision.parameters.width()) s.adapter_width = s.width;
   if (j.adapter.base.quantised()) {
     s.base = j.adapter.base;
     auto packed = all_linear;

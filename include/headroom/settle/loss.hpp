@@ -87,7 +87,7 @@ constexpr void settle_loss(settled_job& r) {
   if (!s.loss.logits.set()) {
     // T5, BART and Whisper hand their logits to cross_entropy as they are; so do models with one projection for q, k and v.
     const bool leaves = r.model.encoder.layers > 0 || (s.loss_program == loss_style::upcast_shifted && r.model.fused_qkv);
-    s.loss.logits = leaves && !r.precision.autocast ? r.precision.compute : formats::fp32;
+    s.loss.logits = leaves && !r.precision.autocasts() ? r.precision.compute : formats::fp32;
     r.assumptions.add(assumption::logits_format_of_framework);
   }
   if (s.loss_program == loss_style::chunked_in_loss) {

@@ -29,9 +29,9 @@ constexpr void settle_precision(settled_job& r) {
     p.master = formats::none;
     r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
   }
-  if (!master_in_shards && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
-  if (j.framework.autocast.over_16bit && !j.sharding.by(sharder::deepspeed) && p.compute.bits == 16) p.autocast = true;
-  if (master_in_shards) p.autocast = false;
+  if (!master_in_shards && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = choice::yes;
+  if (j.framework.autocast.over_16bit && !j.sharding.by(sharder::deepspeed) && p.compute.bits == 16 && p.autocast == choice::unset) p.autocast = choice::yes;
+  if (master_in_shards) p.autocast = choice::no;
   r.multiplies = p.compute;
   if (p.compute.bits <= 8 && j.framework.fp8.quantises_in_linear) {
     p.compute = formats::bf16;

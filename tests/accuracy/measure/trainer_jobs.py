@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 Job = dict[str, Any]
+PLAIN = {"parameters": "bf16", "compute": "bf16", "autocast": False}  # weights of 16 bits, and no bf16=True, which the word bf16 means of the Trainer
 CUT = {"vocab_size": 32768, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
@@ -22,7 +23,7 @@ def decoder(kind: str, architecture: str, layers: int, hidden: int, heads: int, 
 
 def job(model: Job, micro: int = 2, sequence: int = 1024, **keys: Any) -> Job:
     batch = {"micro": micro, "sequence": sequence, **keys.pop("batch", {})}
-    return {"model": model, "framework": "hf-trainer", "precision": "bf16", "optimizer": {"name": "adamw", "implementation": "fused"},
+    return {"model": model, "framework": "hf-trainer", "precision": PLAIN, "optimizer": {"name": "adamw", "implementation": "fused"},
             "attention": "sdpa", "batch": batch, **keys}
 
 

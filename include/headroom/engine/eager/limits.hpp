@@ -15,7 +15,7 @@ inline constexpr auto torch_schedules = with_schedules("headroom: for this frame
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
   if (j.sharding.properties().shards_are_master) return false;
-  return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
+  return p.autocasts() || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 
 /// Layers spread over the GPUs of one process.

@@ -27,7 +27,8 @@ inline job stated(job j) {
 /// … and that what computes in fewer bits than its weights have is autocast, unless the weights are gathered so (settle/settle.hpp).
 inline job with_autocast(job j) {
   auto& p = j.precision;
-  if (!j.sharding.properties().shards_are_master && p.compute.bits >= 16 && p.compute.bits < p.parameters.bits) p.autocast = true;
+  if (!j.sharding.properties().shards_are_master && p.compute.bits >= 16 && p.compute.bits < p.parameters.bits) p.autocast = choice::yes;
+  if (j.framework.autocast.over_16bit && p.compute.bits == 16 && p.autocast == choice::unset) p.autocast = choice::yes;
   return j;
 }
 

@@ -93,6 +93,13 @@ inline void settle_frozen_format(draft& d, bool sharded) {
   d.replace("precision", p, d.frozen->place);
 }
 
+/// Weights in `loaded`, what trains in `kept`; neither bf16 nor fp16 said ("no"): nothing is autocast.
+inline json_value stated_formats(const std::string& loaded, const std::string& compute, const std::string& kept, const std::string& half) {
+  json_value p{{"parameters", loaded}, {"compute", compute}, {"gradients", kept}, {"reduce", kept}, {"master", "none"}, {"state", kept}};
+  if (half == "no") p["autocast"] = false;
+  return p;
+}
+
 /// Formats of a step under the Trainer and Accelerate, from the format of autocast (or "no") and that in which the weights were loaded.
 inline void settle_formats(draft& d) {
   if (d.awaits_formats && !d.half && !(d.has({"precision"}) && d.has({"sharding"})))
@@ -111,14 +118,14 @@ inline void settle_formats(draft& d) {
   }
   if (d.has({"adapter"})) {  // adapters stay in fp32 over weights of 16 bits (PEFT, autocast_adapter_dtype)
     if (compute == "fp32" && loaded == "fp32") return d.replace("precision", "fp32", d.half->place);
-    return d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, d.half->place);
+    return d.replace("precision", stated_formats(loaded, compute, "fp32", word), d.half->place);
   }
   if (d.frozen) return settle_frozen_format(d, sharded);
   // Accelerate makes what FSDP shards fp32 before it mixes formats (accelerate/accelerator.py, prepare_model; utils/fsdp_utils.py).
   if (sharded && word != "no") return d.replace("precision", word + "-mixed", d.half->place);
   if (loaded == "fp32") return d.replace("precision", word == "no" ? "fp32" : word + "-autocast", d.half->place);
   if (loaded == "fp16" && word == "fp16") fail("headroom: " + d.half->place + ": fp16 scales gradients, which weights loaded in fp16 (" + d.loaded->place + ") do not let it: PyTorch refuses the first step");
-  d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", loaded}, {"reduce", loaded}, {"master", "none"}, {"state", loaded}}, d.loaded->place);
+  d.replace("precision", stated_formats(loaded, compute, loaded, word), d.loaded->place);
 }
 
 /// Matrices of fp32 as tf32 (transformers training_args.py, tf32: torch.backends.cuda.matmul.allow_tf32).

@@ -111,11 +111,12 @@ inline json_value lengths_of_data(const json_value& whole) {
 /// What the Trainer's arguments say of a step, whatever program they are for.
 inline json_value trainer_document(const job& j, std::string_view target) {
   const auto& f = j.precision.compute;
+  const bool casts = j.precision.autocast != choice::no;
   json_value a = {{"model_name_or_path", model_path(j.model)},
                   {"per_device_train_batch_size", j.batch.micro},
                   {"gradient_accumulation_steps", j.batch.accumulation},
-                  {"bf16", f == formats::bf16},
-                  {"fp16", f == formats::fp16},
+                  {"bf16", casts && f == formats::bf16},
+                  {"fp16", casts && f == formats::fp16},
                   {"gradient_checkpointing", j.recompute.mode == recompute_mode::full},
                   {"torch_compile", j.compile}};
   if (j.recompute.mode == recompute_mode::full) a["gradient_checkpointing_kwargs"] = {{"use_reentrant", chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant)}};
