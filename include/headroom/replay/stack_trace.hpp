@@ -168,7 +168,7 @@ inline void stack_trace::backward_front(bytes tied) {
   if (const auto& p = stack_.embedding(); p.needs_gradient(p.output())) flow_ = blocks_.backward(p, front_, flow_, g);
   g.tied_size = bytes{-1};
   memory_->free(flow_);
-  if (stack_.sizes.habits->autograd.sums_out_of_place && g.second != none) {
+  if (detail::sums_tied_apart(stack_.sizes) && g.second != none) {
     auto sum = memory_->make(tied, row::gradients);
     memory_->free(g.tied);
     g.tied = sum;

@@ -76,6 +76,10 @@ constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
   return bytes{checked::round_up(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width(), width), sc.granule)};
 }
 
+/// Whether their sum is a third tensor. The head's is a transposed view, which keeps what it is a view of, so that nothing is added to it in place
+/// (autograd/input_buffer.cpp can_accumulate_inplace; variable.h DifferentiableViewMeta); where weights were cast it has been cast back, and is no view.
+constexpr bool sums_tied_apart(const scene& sc) { return sc.habits->autograd.sums_out_of_place || !sc.casts_weights; }
+
 /// Whether an 8-bit update is torchao's, whatever the job calls it.
 constexpr bool updates_by_copies(const settled_job& s) { return s.optimizer.state.quantised() && s.source->framework.optimizer.int8_copies > 0; }
 constexpr std::int32_t foreach_copies(const settled_job& s) { return s.optimizer.foreach_copies > 0 ? s.optimizer.foreach_copies : s.source->framework.optimizer.foreach_copies; }

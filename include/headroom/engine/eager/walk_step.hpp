@@ -19,7 +19,7 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
   sc.memory_has_gradient = f.before != nullptr && f.before->has_gradient;
   sc.compiled = false;  // embedding and head are not
   accumulates_ = accumulate;
-  sums_out_of_place_ = sc.habits->autograd.sums_out_of_place;
+  sums_out_of_place_ = detail::sums_tied_apart(sc);
   first_layer_ = f.here.first;
   if (f.before != nullptr && sc.autocast) cached_beside_ = f.before->saved.rows[row::gathered_parameters];
   const auto outside = trained_modules(j, -1);
