@@ -51,7 +51,7 @@ struct traced_stack {
     sizes.compiled = compiled;
     for (std::size_t i = 0; i < runs.size; ++i) {
       auto& r = runs.list[i];
-      r.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
+      r.back = r.input_has_gradient || (!r.still && detail::anything_trains(sizes, r.trained));
       r.recomputes = r.recomputes && r.back;
       const auto before = kinds.size();  // those of this run begin here, in the order of the group
       for (auto l = r.first; l < r.first + r.span; ++l) {

@@ -57,7 +57,7 @@ inline constexpr bytes cpu_generator_state{5056};
 
 /// Fills in what one layer of a run costs.
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const auto& layers) {
-  run.back = run.input_has_gradient || anything_trains(sc, run.trained);
+  run.back = run.input_has_gradient || (!run.still && anything_trains(sc, run.trained));
   run.recomputes = run.recomputes && run.back;  // a checkpoint without a graph keeps nothing
   const bool recomputes = run.recomputes;
   const auto layer = layers.walk(sc, run, accumulate);

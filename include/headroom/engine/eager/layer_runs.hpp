@@ -18,6 +18,7 @@ struct layer_run {
   std::int64_t count{};
   module_set trained{};
   bool input_has_gradient{};
+  bool still{};             ///< no gradient comes by: neither in it nor below it is anything that trains
   bool recomputes{};
   layer_kind kind{};        ///< of a group: its first layer's
   std::int64_t experts{};   ///< routed experts that train in each
@@ -65,14 +66,23 @@ struct run_room {
   [[nodiscard]] constexpr layer_runs all() { return {&runs[0], Size}; }
 };
 
+/// Modules of layers.
+inline constexpr module_set layer_modules{module::q_proj,    module::k_proj,       module::v_proj,     module::o_proj,       module::gate_proj,
+                                          module::up_proj,   module::down_proj,    module::norm,       module::mla_down,     module::router,
+                                          module::experts_up, module::experts_down, module::experts_gate, module::shared_gate, module::shared_up,
+                                          module::shared_down, module::cross_attention, module::mixer_in,  module::mixer_out, module::mixer,
+                                          module::layer_input};
+
 /// Whether something trains in a layer: a module of its own, or an adapter.
-constexpr bool anything_trains(const scene& s, const module_set& trained) {
-  constexpr module_set layer_modules{module::q_proj,    module::k_proj,       module::v_proj,     module::o_proj,       module::gate_proj,
-                                     module::up_proj,   module::down_proj,    module::norm,       module::mla_down,     module::router,
-                                     module::experts_up, module::experts_down, module::experts_gate, module::shared_gate, module::shared_up,
-                                     module::shared_down, module::cross_attention, module::mixer_in,  module::mixer_out, module::mixer,
-                                     module::layer_input};
-  return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
+constexpr bool anything_trains(const scene& s, const module_set& trained, const module_set& of = layer_modules) {
+  return (trained.bits & of.bits) != 0 || (s.side->active() && (s.side->targets.bits & of.bits) != 0);
+}
+/// … a layer of this kind: where positions are scanned there are no projections of heads, and where heads attend nothing scans.
+constexpr bool anything_trains(const scene& s, const module_set& trained, mixer_kind mixer) {
+  auto of = layer_modules;
+  if (!attends(mixer) && !is_own(mixer)) of.bits &= ~module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj}.bits;
+  if (!recurrent(mixer) && !is_own(mixer)) of.bits &= ~module_set{module::mixer_in, module::mixer_out, module::mixer}.bits;
+  return anything_trains(s, trained, of);
 }
 
 /// How many routed experts train in a layer.
@@ -146,10 +156,14 @@ constexpr void cut_layers(auto& runs, const settled_job& s, const scene& sc, con
     const auto trained = trained_modules(j, at);
     const bool recomputes = at < recomputed;
     const auto experts = s.model.sparse() ? trained_experts(j, at) : 0;
-    const auto add = [&](std::int64_t end) {
-      cut_kinds(runs, s.model, {.first = at, .trained = trained, .input_has_gradient = flows, .recomputes = recomputes, .experts = experts, .adds = adds, .recasts = recasts}, end);
+    const auto add = [&](std::int64_t end, bool still = false) {
+      cut_kinds(runs, s.model, {.first = at, .trained = trained, .input_has_gradient = flows, .still = still, .recomputes = recomputes, .experts = experts, .adds = adds, .recasts = recasts}, end);
     };
-    if (!flows && anything_trains(sc, trained)) {
+    if (auto first = at; !flows && anything_trains(sc, trained)) {
+      while (first < next && !anything_trains(sc, trained, s.model.kind_of(first).mixer)) ++first;
+      if (first > at) add(first, true);
+      at = first;
+      if (at == next) continue;
       add(at + 1);
       flows = true;
       ++at;

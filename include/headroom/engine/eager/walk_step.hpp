@@ -37,7 +37,7 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
       if (is_leaf) leaf = front.size(out);
     }
   });
-  for (std::int64_t i = 0; i < f.here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
+  for (std::int64_t i = 0; i < f.here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i), s.model.kind_of(i).mixer);
   detail::cut_layers(runs_, s, sc, f.here, flows);
   sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs_.size; ++i) {
