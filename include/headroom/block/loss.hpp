@@ -190,6 +190,15 @@ constexpr tensor cross_entropy_of_rows(program& p, const scene& s, tensor logits
   return scalar;
 }
 
+/// c·tanh(logits / c), three operations (transformers models/gemma2/modeling_gemma2.py Gemma2ForCausalLM). litgpt's list of chunks is not capped.
+constexpr tensor cap_logits(program& p, const scene& s, tensor logits) {
+  const auto how = s.loss_program;
+  if (s.model->logit_softcap == 0 || how == loss_style::in_place || how == loss_style::chunked || s.compiled_loss) return logits;  // a kernel of the loss does it
+  const auto shorter = pointwise(p, logits), bent = p.make(p.elements(logits), p.width(logits), row::logits);
+  p.step(shorter.bit(), bent.bit(), {.saves = bent.bit()});
+  return pointwise(p, bent);
+}
+
 /// From logits to the scalar, where the head makes logits.
 constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
   switch (s.loss_program) {
@@ -231,7 +240,7 @@ constexpr tensor loss_of_last(program& p, const scene& s, tensor n, const matrix
   p.step(n.bit(), part.bit());
   auto logits = multiply(p, last, part, head);
   if (s.adapts(module::head)) logits = adapt(p, last, part, logits, head.in, s.vocabulary);
-  return loss_of(p, last, logits, pieces_of(last));
+  return loss_of(p, last, cap_logits(p, last, logits), pieces_of(last));
 }
 
 }  // namespace ops
@@ -281,7 +290,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     p.step(logits.bit(), whole.bit());
     logits = whole;
   }
-  const auto scalar = ops::loss_of(p, s, logits, pieces);
+  const auto scalar = ops::loss_of(p, s, ops::cap_logits(p, s, logits), pieces);
   p.set_output(s.loss.balances_experts ? ops::balance_experts(p, s, scalar) : scalar);
   return p;
 }
