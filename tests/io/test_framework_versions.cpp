@@ -47,7 +47,8 @@ TEST_CASE("a release of transformers is the profile of its day") {
   CHECK(hf("4.57.0.dev0") == frameworks::hf_trainer_202508);
   CHECK(hf("5.0.0") == frameworks::hf_trainer_202601);
   CHECK(hf("5.15.0") == frameworks::hf_trainer_202601);
-  CHECK(hf("5.16.0") == frameworks::hf_trainer);
+  CHECK(hf("5.16.0") == frameworks::hf_trainer_202608);
+  CHECK(hf("5.17.0") == frameworks::hf_trainer);
   CHECK(hf("5.99") == frameworks::hf_trainer);
   CHECK(of("deepspeed", "4.53.1").framework == *frameworks::find("deepspeed", 202506));
   CHECK(of("libtorch", "peft 0.15, transformers 4.49.0, torch 2.6.0").framework == *frameworks::find("libtorch", 202501));

@@ -55,9 +55,9 @@ TEST_CASE("a file of an older TRL runs over the transformers of its month") {
   CHECK(estimate(job_of({open})).peak() == estimate(job_of({open}, {"recompute={\"mode\":\"full\",\"reentrant\":true}"})).peak());
   // A file of today's TRL is of today, and a release that is said dates it.
   const imported::text today{"sft.yaml", "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nmax_length: 1024\nbf16: true\ngradient_checkpointing: true\ndataset_name: a\nloss_type: nll\ndtype: bfloat16\n"};
-  CHECK(date_of({today}) == 202608);
+  CHECK(date_of({today}) == 202609);
   CHECK(date_of({today}, {"environment.trl=0.24"}) == 202508);
-  CHECK(date_of({today}, {"environment.trl=1.6"}) == 202608);
+  CHECK(date_of({today}, {"environment.trl=1.6"}) == 202609);
   // A model that came with transformers 5.2 was trained over no older one.
   const auto later = without(zephyr, "mistralai/Mistral-7B-v0.1", "Qwen/Qwen3.5-4B");
   CHECK(date_of({later}) == 202608);

@@ -25,7 +25,8 @@ inline constexpr profile deepspeed_202410 = over_deepspeed(hf_trainer_202410);
 inline constexpr profile deepspeed_202508 = over_deepspeed(hf_trainer_202508);
 /// … with transformers 5.
 inline constexpr profile deepspeed_202601 = over_deepspeed(hf_trainer_202601);
-/// … 5.16.
+/// … 5.16, and 5.17.
+inline constexpr profile deepspeed_202608 = over_deepspeed(hf_trainer_202608);
 inline constexpr profile deepspeed = over_deepspeed(hf_trainer);
 inline constexpr profile deepspeed_2023 = [] {
   profile p = over_deepspeed(hf_trainer_2023);

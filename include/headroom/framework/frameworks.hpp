@@ -23,9 +23,9 @@ namespace headroom::frameworks {
 inline constexpr std::array known{
     libtorch_2023, of_transformers(libtorch, 202410), of_transformers(libtorch, 202501), of_transformers(libtorch, 202506), of_transformers(libtorch, 202507), libtorch, libtorch_cpp,
     hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer_202403, hf_trainer_202410, of_transformers(hf_trainer_202410, 202501), hf_trainer_202503,
-    of_transformers(hf_trainer_202508, 202506), of_transformers(hf_trainer_202508, 202507), hf_trainer_202508, hf_trainer_202601, hf_trainer, deepspeed_2023,
+    of_transformers(hf_trainer_202508, 202506), of_transformers(hf_trainer_202508, 202507), hf_trainer_202508, hf_trainer_202601, hf_trainer_202608, hf_trainer, deepspeed_2023,
     deepspeed_202410, of_transformers(deepspeed_202410, 202501), of_transformers(deepspeed_202508, 202503),
-    of_transformers(deepspeed_202508, 202506), of_transformers(deepspeed_202508, 202507), deepspeed_202508, deepspeed_202601, deepspeed, llama_factory_v1,
+    of_transformers(deepspeed_202508, 202506), of_transformers(deepspeed_202508, 202507), deepspeed_202508, deepspeed_202601, deepspeed_202608, deepspeed, llama_factory_v1,
     litgpt_202310, litgpt_202402, litgpt_202407, litgpt_202410, llm_c, megatron_2023,
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
     megatron_deepspeed_2022, megatron_deepspeed, gpt_neox_2021, gpt_neox_202409, gpt_neox,

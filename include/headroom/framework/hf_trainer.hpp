@@ -43,9 +43,15 @@ inline constexpr profile hf_trainer_202601 = [] {
   return p;
 }();
 /// … 5.16 (2026-08): T5's softmax is in the compute format (block/attention.hpp, fp32_softmax).
-inline constexpr profile hf_trainer = [] {
+inline constexpr profile hf_trainer_202608 = [] {
   profile p = hf_trainer_202601;
   p.date = 202608;
+  return p;
+}();
+/// … 5.17: Gated DeltaNet without kernels solves triangular systems (block/delta_rule_solved.hpp).
+inline constexpr profile hf_trainer = [] {
+  profile p = hf_trainer_202608;
+  p.date = 202609;
   return p;
 }();
 /// … with transformers 4.46 (2024-10-24) to 4.48: the loss makes a shifted copy of the fp32 logits (pull request 35646, in 4.49, shifts the labels).
