@@ -15,7 +15,7 @@ struct evaluation {
   std::int32_t kept_bytes{};          ///< of each token, that are kept for metrics; 0: its logits (preprocess_logits_for_metrics returns less)
   std::int32_t generate{};            ///< tokens that are generated of each example (predict_with_generate); 0: none
   bool loss_only{};                   ///< nothing but losses is kept (prediction_loss_only, or no compute_metrics)
-  choice use_cache{};                 ///< a forward makes keys and values, too; unset: yes
+  choice use_cache{};                 ///< a forward makes keys and values, too; unset: before transformers 5 yes, since then no
 
   [[nodiscard]] constexpr bool given() const { return batch > 0; }
   bool operator==(const evaluation&) const = default;

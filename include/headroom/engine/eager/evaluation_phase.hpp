@@ -26,7 +26,7 @@ namespace detail {
 /// Logits leave the model in the format that it computes in; accelerate makes them fp32 under autocast, transformers did until 4.45.
 constexpr std::int64_t returned_width(const settled_job& s) {
   const auto& f = s.source->framework;
-  return f.autocast.converts_outputs || f.date < 202410 ? 4 : s.precision.compute.width();
+  return (f.autocast.converts_outputs && s.precision.autocasts()) || f.date < 202410 ? 4 : s.precision.compute.width();
 }
 
 constexpr kept_for_metrics kept_of(const settled_job& s) {
@@ -80,12 +80,14 @@ constexpr bytes beside_other(const settled_job& s, bytes other) {
   const auto stays = t.at(phase::save);
   const auto kept = kept_of(s);
   const auto bare = walk_bare(r, st, w, layers, false, loss_of_evaluation(s));
-  const bool caches = chosen(e.use_cache, true) && !s.model.bidirectional && s.model.head == head_kind::language && !s.model.recurs();
+  // The Trainer of transformers 5 turns the cache off (training_args.py use_cache, false; trainer.py, self.model.config.use_cache).
+  const bool caches = chosen(e.use_cache, s.source->framework.date < 202601) && !s.model.bidirectional && s.model.head == head_kind::language && !s.model.recurs();
   const auto cache = caches ? token_bytes(s.model, 1, s.precision.compute) * r.layer.tokens : bytes{0};
   const auto casts = r.layer.casts_weights ? walk_graphless(r, with_model(r), layers) : graphless_layers{};
   const auto before = stays + moment(row::kv_cache, cache) + moment(row::logits, kept.before());
   t.look_beside(phase::evaluate, -1, before + w.forward + casts.beside() + moment(row::activations, bare.layers));
-  t.look_beside(phase::evaluate, -1, before + w.loss + moment(row::gathered_parameters, casts.copies) + moment(row::logits, max(bare.head, beside_other(r, other))));
+  const bytes last{checked::mul(r.layer.tokens, s.model.hidden, r.layer.residual_width)};  // named beside the logits (models/llama/modeling_llama.py, hidden_states)
+  t.look_beside(phase::evaluate, -1, before + w.loss + moment(row::activations, last) + moment(row::gathered_parameters, casts.copies) + moment(row::logits, max(bare.head, beside_other(r, other))));
   t.look_beside(phase::evaluate, -1, stays + moment(row::logits, kept.tallest()));
   if (e.generate == 0) return;
   const auto length = r.layer.sequence;

@@ -75,7 +75,10 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
       r.layers = max(r.layers, stays + run.forward.total - (keeps_inputs ? run.stream : bytes{0}));
     }
   });
-  r.head = stays + with_made([&] { return tail_of(sc, nothing, false); }, tallest);
+  // Nothing of the tail is recorded; what the model's code names lives until its loss is there.
+  const auto named = [](const program& p) { return walk_forward(p, recording::on).peak.total; };
+  const auto tail = [&] { return tail_of(sc, nothing, false); };
+  r.head = stays + (makes == loss_style::logits ? with_made(tail, tallest) : with_made(tail, named));
   return r;
 }
 
