@@ -32,7 +32,7 @@ class trainer_formats {
         d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("dropout"));
       d_->half = draft::said{v_->one_of("dtype", "fp16", {"fp16", "bf16"}), v_->place("dtype")};
     } else if (pure || resident) {
-      d_->replace("precision", pure ? json_value{{"parameters", "bf16"}, {"autocast", false}} : json_value("bf16"), v_->place(pure ? "pure_bf16" : "use_badam"));
+      d_->replace("precision", "bf16", v_->place(pure ? "pure_bf16" : "use_badam"));
     } else if (is_brain || is_half) {
       d_->half = draft::said{is_brain ? "bf16" : "fp16", v_->place(is_brain ? "bf16" : "fp16")};
     } else if (!d_->half) {

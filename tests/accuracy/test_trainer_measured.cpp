@@ -1,0 +1,126 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Steps of transformers.Trainer itself (transformers 5.17.0, peft 0.21.0, torch 2.11.0, one H100), measured by `measure.py trainer`, beside what replay() says.
+#include <headroom/io/job_reader.hpp>
+#include <headroom/io/measured.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace test_trainer_measured {
+
+using namespace headroom;
+
+namespace {
+
+struct judged {
+  std::string name;  ///< of the job
+  io::metric what{};
+  double measured{}, predicted{};
+  [[nodiscard]] double error() const { return std::abs(predicted / measured - 1); }
+};
+
+struct all_rows {
+  std::vector<judged> rows;
+  int refused{};
+};
+const all_rows& rows() {
+  static const auto all = [] {
+    all_rows found;
+    std::ifstream file(std::string{HEADROOM_TEST_DATA} + "/../accuracy/trainer_measured.jsonl");
+    REQUIRE(file);
+    for (std::string line; std::getline(file, line);) {
+      const auto r = io::read_measured(line, "trainer_measured.jsonl");
+      try {
+        const auto p = io::predict(replay(io::read_job(r.job, io::file_base{})), r.what, r.rank);
+        const auto name = r.id.substr(8, r.id.rfind('-') - 8);
+        found.rows.push_back({name, r.what, r.value, p.value});
+      } catch (const job_error&) {
+        ++found.refused;
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+std::vector<double> errors(io::metric what) {
+  std::vector<double> found;
+  for (const auto& r : rows().rows)
+    if (r.what == what) found.push_back(r.error());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+double at(const std::vector<double>& sorted, double share) { return sorted.at(static_cast<std::size_t>(share * static_cast<double>(sorted.size()))); }
+
+}  // namespace
+
+TEST_CASE("steps of transformers.Trainer of 5.17: live tensors") {
+  const auto all = errors(io::metric::allocated);
+  CHECK(all.size() >= 350);
+  CHECK(rows().refused <= 14);
+  CHECK(at(all, 0.5) < 0.0005);
+  CHECK(at(all, 0.75) < 0.0025);
+  CHECK(at(all, 0.9) < 0.012);
+}
+
+TEST_CASE("… and what the allocator took") {
+  const auto all = errors(io::metric::reserved);
+  CHECK(all.size() >= 350);
+  CHECK(at(all, 0.5) < 0.014);
+  CHECK(at(all, 0.9) < 0.101);
+}
+
+TEST_CASE("families, each with its worst step") {
+  struct held {
+    const char* family;
+    double worst;
+  };
+  // clang-format off
+  constexpr held families[] = {
+      {"llama", 0.1874}, {"qwen2", 0.0907}, {"qwen3", 0.1180}, {"gemma2", 0.0440}, {"gemma3", 0.0102}, {"gemma3n", 0.0270},
+      {"gemma4", 0.0412}, {"mistral", 0.0005}, {"phi3", 0.0133}, {"gpt2", 0.1283}, {"qwen3-moe", 0.1180}, {"qwen3-next", 0.0003},
+      {"gpt-oss", 0.0022}, {"qwen3.5", 0.0287}, {"deepseek-v3", 0.0105}, {"deepseek-v2", 0.0057}, {"mixtral", 0.0003}, {"lfm2", 0.0020},
+      {"lfm2-moe", 0.0003}, {"olmo-hybrid", 0.0037}, {"granite", 0.0021}, {"granite-4-h", 0.0021}, {"falcon-h1", 0.0031}, {"bamba", 0.0025},
+      {"nemotron-h", 0.0028}, {"jamba", 0.0020}, {"mamba", 0.0072}, {"mamba2", 0.0015}, {"opt", 0.0007}, {"phi", 0.0005},
+      {"pythia", 0.0005}, {"cohere", 0.0004}, {"stablelm", 0.0005}, {"starcoder2", 0.0010}, {"nemotron", 0.0028}, {"olmo", 0.0037},
+      {"bloom", 0.0018}, {"gptj", 0.0005}, {"gpt-bigcode", 0.0026}, {"vaultgemma", 0.0008}, {"nanochat", 0.0026}, {"ernie4.5-moe", 0.0029},
+      {"glm4-moe", 0.0009}, {"smollm3", 0.0009}, {"dots1", 0.0004}, {"modernbert", 0.0038},
+  };
+  // clang-format on
+  std::map<std::string, double> worst;
+  for (const auto& r : rows().rows)
+    if (r.what == io::metric::allocated)
+      for (const auto& f : families)
+        if (r.name == f.family || r.name.starts_with(std::string{f.family} + "-")) worst[f.family] = std::max(worst[f.family], r.error());
+  for (const auto& f : families) {
+    CAPTURE(f.family);
+    CHECK(worst[f.family] < f.worst);
+    CHECK(worst[f.family] > 0);
+  }
+}
+
+TEST_CASE("steps that are right within 300 KiB of 1 to 10 GiB") {
+  constexpr const char* exact[] = {
+      "llama", "llama-accumulation", "llama-lora", "llama-lora-qv-autocast", "llama-autocast", "llama-fp16-autocast",
+      "llama-evaluation", "llama-adafactor", "llama-sgd", "qwen3-lora-qv-autocast", "qwen3-next", "qwen3.5-moe",
+      "qwen3-moe-autocast", "mistral-lora-qv-autocast", "granite", "nemotron", "lfm2-moe", "lfm2-moe-recompute",
+      "olmo3", "glm4-moe", "jamba", "mixtral", "exaone4", "gemma4-lora-qv-autocast",
+      "gemma3-reentrant",
+  };
+  for (const auto* name : exact) {
+    const auto r = std::find_if(rows().rows.begin(), rows().rows.end(), [&](const judged& one) { return one.what == io::metric::allocated && one.name == name; });
+    CAPTURE(name);
+    REQUIRE(r != rows().rows.end());
+    CHECK(std::abs(r->predicted - r->measured) < 300 * 1024);
+  }
+}
+
+}  // namespace test_trainer_measured
