@@ -69,10 +69,10 @@ constexpr bool fp32_softmax(const scene& s) {
 constexpr bool heads_first(const scene& s) {
   const auto& m = *s.model;
   // Phi-3's code concatenates where nothing is left, too (models/phi3/modeling_phi3.py apply_rotary_pos_emb, since transformers 4.49).
-  const bool phi = m.fused_qkv && m.fused_gate_up && !m.attention_bias && s.habits->date >= 202503;
+  const bool phi = m.fused_qkv && m.fused_gate_up && !m.attention_bias && !m.bidirectional && s.habits->date >= 202503;
   if (s.compiled || m.position != position_kind::rope || (m.rotary_percent == 100 && !phi) || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
-  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed && !reads_mask(s));
+  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && (s.cudnn || (!s.padded && !s.packed && !reads_mask(s))));
 }
 
 /// UMT5Attention.compute_bias: the bucket of each pair of positions, an int64, and what a layer's own table has for it. The sum's gradient of all

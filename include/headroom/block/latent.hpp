@@ -70,7 +70,7 @@ constexpr tensor attend_latent(program& p, const scene& s, heads& h, const chose
   p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = workspace});
   if (s.policy == recompute_policy::every_other_matmul) p.keep(out | lse);
   // Queries are concatenated, heads before positions, and so lies what kernels of one width give; that of a second width makes a layout of its own.
-  if (!pads && head != a.value_dim) return out;
+  if (!pads && head != a.value_dim && !s.cudnn) return out;
   const auto beside = p.make(of_heads(a.value_dim), w);
   p.step(out.bit(), beside.bit());
   return beside;

@@ -89,22 +89,10 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   return a;
 }
 
-/// Whether torch's own attention is cuDNN's kernel on Hopper: since 2.11, whose wheels bring a cuDNN newer than 9.15
-/// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp check_prefer_cudnn_attention; huggingface/transformers pull request 48163 has tried it).
-/// Where the version is not said, it is that of the framework's date: 2.11 or newer from 2026-08 on. torchtitan asks for cuDNN's by itself, and its
-/// "flash" is torch's own, too.
-constexpr bool prefers_cudnn(const settled_job& s) {
-  const auto& f = s.source->framework;
-  const auto torch = s.source->environment.torch;
-  if (s.on->compute_capability / 10 != 9) return false;
-  if (f.attention.prefers_cudnn) return s.layer.kernel == attention::sdpa || s.layer.kernel == attention::flash;
-  return s.layer.kernel == attention::sdpa && (torch > 0 ? torch >= 211 : f.date >= 202608);
-}
-
 /// It refers to `s`, which must outlive it.
 constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const auto& j = *s.source;
-  const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te || prefers_cudnn(s);
+  const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te || detail::prefers_cudnn(s);
   const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = s.multiplies;
   const bool captured = j.framework.graphs.capture != graph_capture::none;

@@ -152,6 +152,18 @@ constexpr void settle_own_kernels(settled_job& r) {
   s.groups_by_math = (before_ampere || s.width == 4) && (torch > 0 ? torch < 214 : r.source->framework.date < 202610);
 }
 
+/// Whether torch's own attention is cuDNN's kernel on Hopper: since 2.11, whose wheels bring a cuDNN newer than 9.15
+/// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp check_prefer_cudnn_attention; huggingface/transformers pull request 48163 has tried it).
+/// Where the version is not said, it is that of the framework's date: 2.11 or newer from 2026-08 on. torchtitan asks for cuDNN's by itself, and its
+/// "flash" is torch's own, too.
+constexpr bool prefers_cudnn(const settled_job& s) {
+  const auto& f = s.source->framework;
+  const auto torch = s.source->environment.torch;
+  if (s.on->compute_capability / 10 != 9) return false;
+  if (f.attention.prefers_cudnn) return s.layer.kernel == attention::sdpa || s.layer.kernel == attention::flash;
+  return s.layer.kernel == attention::sdpa && (torch > 0 ? torch >= 211 : f.date >= 202608);
+}
+
 /// Which kernels compute attention and recurrent mixers.
 constexpr void settle_kernels(settled_job& r) {
   const auto& j = *r.source;
@@ -165,6 +177,7 @@ constexpr void settle_kernels(settled_job& r) {
   }
   s.ungrouped = j.environment.torch > 0 && j.environment.torch < 205;
   settle_own_kernels(r);
+  s.cudnn = s.kernel == attention::sdpa && r.precision.compute.width() == 2 && prefers_cudnn(r);
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.scans()) {
     s.recurrence = recurrence::fused;
