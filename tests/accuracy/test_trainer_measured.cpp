@@ -89,7 +89,7 @@ TEST_CASE("families, each with its worst step") {
       {"gemma4", 0.0412}, {"mistral", 0.0005}, {"phi3", 0.0133}, {"gpt2", 0.1283}, {"qwen3-moe", 0.1180}, {"qwen3-next", 0.0003},
       {"gpt-oss", 0.0022}, {"qwen3.5", 0.0287}, {"deepseek-v3", 0.0105}, {"deepseek-v2", 0.0057}, {"mixtral", 0.0003}, {"lfm2", 0.0032},
       {"lfm2-moe", 0.0003}, {"olmo-hybrid", 0.0037}, {"granite", 0.0021}, {"granite-4-h", 0.0021}, {"falcon-h1", 0.0031}, {"bamba", 0.0025},
-      {"nemotron-h", 0.0033}, {0.0020}, {"mamba", 0.0072}, {"mamba2", 0.0015}, {"opt", 0.0007}, {"phi", 0.0005},
+      {"nemotron-h", 0.0033}, {"jamba", 0.0020}, {"mamba", 0.0072}, {"mamba2", 0.0015}, {"opt", 0.0007}, {"phi", 0.0005},
       {"pythia", 0.0005}, {"cohere", 0.0004}, {"stablelm", 0.0005}, {"starcoder2", 0.0010}, {"nemotron", 0.0033}, {"olmo", 0.0037},
       {"bloom", 0.0018}, {"gptj", 0.0005}, {"gpt-bigcode", 0.0026}, {"vaultgemma", 0.0016}, {"nanochat", 0.0026}, {"ernie4.5-moe", 0.0029},
       {"glm4-moe", 0.0009}, {"smollm3", 0.0012}, {"dots1", 0.0004}, {"modernbert", 0.0038},
