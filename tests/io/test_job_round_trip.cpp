@@ -216,7 +216,7 @@ class draw {
     if (coin()) j.framework = one(frameworks::known);
     if (coin()) {
       j.precision = coin() ? one(precisions::all)
-                           : precision{{}, one(formats::all), format(), format(), format(), format(), format(true), coin()};
+                           : precision{{}, one(formats::all), format(), format(), format(), format(), format(true), toggle()};
     }
     if (coin()) j.optimizer = updates();
     j.parallel = parallel();
