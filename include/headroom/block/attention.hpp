@@ -86,6 +86,19 @@ constexpr tensor relative_biases(program& p, const scene& s, bool trains) {
   return y;
 }
 
+/// T5's biases as a mask: where a position may not look, and everywhere where a sample is padded, a layer fills in the least number. The condition is kept.
+struct bias_mask {
+  tensor_set read{}, kept{};
+};
+constexpr bias_mask mask_of_biases(program& p, const scene& s) {
+  const auto& m = *s.model;
+  if (!masks_biases(s, m) || (m.bidirectional && !s.padded)) return {};
+  const auto pairs = checked::mul(s.sequence, s.sequence), all = checked::mul(s.padded ? s.samples : 1, m.heads, pairs);
+  const auto seen = p.make(s.padded ? 0 : pairs, 1), mask = p.make(all, s.residual_width);
+  p.step(0, seen | mask);
+  return {mask.bit(), seen.bit()};
+}
+
 /// Where a layer's keys and values come from.
 enum class key_source : std::uint8_t {
   own,
@@ -210,14 +223,15 @@ constexpr tensor attend_heads(program& p, const scene& s, const module_set& trai
     if (!h.repeated) h.v = lay_out(p, h.v);
   }
   const auto biases = [&] { return m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}; };
-  const bool by_math = on_host || (!written_out && attends_by_math(s, m));
-  const auto out = by_math       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
+  const bool by_math = on_host || (!written_out && (masks_biases(s, m) || attends_by_math(s, m)));
+  const auto mask = mask_of_biases(p, s);
+  const auto out = by_math       ? math_attention(p, s, h.q, h.k, h.v, (m.layer_biases ? biases().bit() : 0) | mask.read, p.elements(h.q), mask.kept)
                    : !written_out ? fused_attention(p, s, h, named)
                    : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
                                                                             : eager_attention(p, s, h, fp32_softmax(s), biases());
   if (s.joins_images) return pointwise(p, out);
   if (written_out || by_math) return out;
-  return style.copies_output || turned ? pointwise(p, out) : lays && !reads_mask(s) ? lay_out(p, out) : out;
+  return style.copies_output || turned || copies_result(s) ? pointwise(p, out) : lays && !reads_mask(s) ? lay_out(p, out) : out;
 }
 
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.

@@ -102,8 +102,8 @@ constexpr bytes exchanged_heads(const program& p, const scene& s, heads h) {
 
 /// One fused kernel: q, k, v, the result and a log-sum-exp a row are saved. FlashAttention-2's backward accumulates dq in fp32,
 /// keeps a row sum of d·o, and expands dk, dv to the query heads where they are grouped (flash_attn/flash_api.cpp, mha_bwd). `named`: what the layer
-/// names until attention returns.
-constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set named = 0) {
+/// names until attention returns; `mask`: one that its caller has made.
+constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set named = 0, tensor_set mask = 0) {
   const auto& m = *s.model;
   const auto heads_here = s.divided(m.heads);
   const auto q_elements = checked::mul(s.tokens, s.divided(m.query_width()));
@@ -119,7 +119,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set
     temporary = p.rounded(checked::mul(s.tokens, rounded_heads), 4) + p.rounded(checked::mul(s.tokens, heads_here), 4);
     if (p.elements(h.k) < q_elements) temporary += 2 * p.rounded(q_elements, w);
   }
-  tensor_set saves = (h.q | h.k) | h.v;
+  tensor_set saves = ((h.q | h.k) | h.v) | mask;
   tensor_set makes = out | lse;
   if (reads_mask(s) && masks_each_call(s)) {
     const auto bias = p.make(checked::mul(s.samples, checked::mul(s.sequence, s.sequence)), w);
@@ -127,7 +127,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set
     saves |= bias.bit();
   }
   const bytes exchange = s.context > 1 && !exchanges ? exchanged_heads(p, s, h) : bytes{0};
-  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
+  p.step(((h.q | h.k) | h.v) | mask, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
   return exchanges ? exchange_pieces(p, out, false, s.exchanges_whole) : out;

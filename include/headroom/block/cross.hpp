@@ -104,15 +104,23 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
   const auto project = [&](tensor from, std::int64_t out, bool bias) { return ops::multiply(p, s, from, {.in = m.hidden, .out = out, .bias = bias, .trains = trains}); };
   ops::heads h{.q = project(first, m.query_width(), m.attention_bias), .k = project(read, m.kv_width(), m.attention_bias && !m.no_key_bias),
                .v = project(read, m.kv_width(), m.attention_bias)};
-  const bool on_host = ops::runs_math(s, true), written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.position == position_kind::relative);
+  const bool masked = ops::masks_biases(s, m), on_host = ops::runs_math(s, true);
+  const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || (m.position == position_kind::relative && !masked));
+  tensor_set mask = 0;
+  if (masked && s.padded) {  // the least number in each layer's copy of the zeros
+    mask = p.make(checked::mul(s.samples, m.heads, checked::mul(s.sequence, s.keys)), s.width).bit();
+    p.step(0, mask);
+    s.padded = false;
+  }
   if (written_out && m.kv() != m.heads) {
     h.k = ops::expand(p, s, h.k);
     h.v = ops::expand(p, s, h.v);
     h.repeated = true;
   }
-  const auto out = on_host ? ops::math_attention(p, s, h.q, h.k, h.v, 0, checked::mul(s.tokens, m.query_width()))
-                   : written_out           ? ops::eager_attention(p, s, h, ops::fp32_softmax(s))
-                                           : ops::fused_attention(p, s, h);
+  auto out = on_host ? ops::math_attention(p, s, h.q, h.k, h.v, 0, checked::mul(s.tokens, m.query_width()))
+             : written_out ? ops::eager_attention(p, s, h, ops::fp32_softmax(s))
+                           : ops::fused_attention(p, s, h, 0, mask);
+  if (!on_host && !written_out && ops::copies_result(s)) out = ops::pointwise(p, out);
   auto y = ops::multiply(p, s, out, {.in = m.query_width(), .out = m.hidden, .bias = m.output_bias, .trains = trains});
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trains);
   const auto sum = ops::add(p, x, ops::drop(p, y, s.drops.hidden));

@@ -32,6 +32,10 @@ constexpr tensor xielu(program& p, const scene& s, tensor x, bool trains) {
   return y;
 }
 
+/// Whether what an MLP's last matrix reads is cast to that weight's format, whatever autocast makes of it then: T5's (T5DenseActDense, T5DenseGatedActDense,
+/// since transformers 4.27 of 2023-03).
+constexpr bool writes_as_weight(const scene& s) { return s.casts_weights && s.model->position == position_kind::relative && s.habits->date >= 202303 && !s.host; }
+
 /// The dense MLP: down(act(gate)·up), or down(act(up)). T5 drops out in front of the last matrix, too (T5DenseActDense).
 constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
@@ -42,12 +46,14 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
     const auto [gate, up] = project_gate_up(p, s, trained, module::gate_proj, module::up_proj, x, width, m.mlp_bias);
     auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
     if (m.sub_norms) product = norm(p, s, product, width, trained.has(module::norm));
+    if (writes_as_weight(s)) product = cast(p, product, s.weight_width);
     return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);
   }
   const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
   const bool by_numbers = m.activation == activation_kind::xielu;
   auto activated = drop(p, by_numbers ? xielu(p, s, up, trained.has(module::other)) : activate(p, s, up, m.activation), inner);
   if (m.sub_norms) activated = norm(p, s, activated, width, trained.has(module::norm));
+  if (writes_as_weight(s)) activated = cast(p, activated, s.weight_width);
   return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activated, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);
 }
 

@@ -28,10 +28,18 @@ constexpr bool lays_out(const scene& s) {
   return s.habits->attention.lays_out_heads && s.kernel == attention::sdpa && !m.bidirectional && m.encoder.layers == 0 && shares_attention(m, s.habits->date);
 }
 
+/// Whether biases of the scores are a mask of torch's own attention: T5's and its kin's since transformers 5.16 (models/t5/modeling_t5.py; integrations/
+/// sdpa_attention.py create_position_bias_mask; pull request 47014 of 2026-07-30). Looked up, they lie heads innermost (compute_bias, permute), which no
+/// kernel takes (native/transformers/sdp_utils_cpp.h check_last_dim_stride_equals_1_dense), so that the scores of a layer's own positions are written out in
+/// fp32. Zeros, of those of an encoder, are a mask for a kernel.
+constexpr bool masks_biases(const scene& s, const shape& m) {
+  return s.kernel == attention::sdpa && !s.host && m.position == position_kind::relative && m.softmax == softmax_kind::by_position && s.habits->date >= 202608;
+}
+
 /// Whether no kernel computes the scores, but one operation after another.
 constexpr bool writes_scores(const scene& s) {
   const auto& m = *s.model;
-  return s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
+  return s.kernel == attention::eager || s.kernel == attention::math || (m.biased_scores() && !masks_biases(s, m)) || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
 }
 
 /// Whether grouped keys and values are repeated for a kernel; heads of more than 256 features always are for torch's own (since transformers 5.13,
@@ -47,6 +55,10 @@ constexpr bool repeats_heads(const scene& s, const shape& m, bool masked) {
 }
 constexpr bool repeats_heads(const scene& s, bool masked) { return repeats_heads(s, *s.model, masked); }
 constexpr bool repeats_heads(const scene& s) { return repeats_heads(s, reads_mask(s)); }
+
+/// Whether a kernel's result is copied, heads beside each other: it lies as the queries do, which Whisper makes contiguous, heads before positions (models/whisper/
+/// modeling_whisper.py WhisperAttention, of all releases with torch's attention). The kernel that takes masks makes a layout of its own.
+constexpr bool copies_result(const scene& s) { return s.model->no_key_bias && s.kernel == attention::sdpa && !s.host && (s.cudnn || !reads_mask(s)); }
 
 /// Whether torch's own attention has no kernel for a layer's queries, keys and values, and computes one operation after another (native/transformers/
 /// cuda/sdp_utils.cpp select_sdp_backend): settle_kernels() has which formats and GPUs that are.

@@ -15,8 +15,8 @@ constexpr bool runs_math(const scene& s, bool alike, bool biased = false) {
   return s.kernel == attention::sdpa && (s.no_kernel || (s.host && (!alike || biased || s.drops.attention.positive())));
 }
 
-/// From queries, keys and values to the result, heads beside each other. `keys`: positions attended to; `out`: elements of the result.
-constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, tensor v, tensor_set biases, std::int64_t out) {
+/// From queries, keys and values to the result, heads beside each other. `keys`: positions attended to; `out`: elements of the result; `kept`: beside the weights.
+constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, tensor v, tensor_set biases, std::int64_t out, tensor_set kept = 0) {
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence, scores = checked::mul(s.samples, m.heads, checked::mul(s.sequence, keys));
   const auto width = p.width(q);
@@ -30,7 +30,7 @@ constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, 
   const auto product = p.make(scores, 4), soft = p.make(scores, 4);
   p.step(scaled_q | scaled_k, product.bit(), {.saves = scaled_q | scaled_k});
   // Its backward on a GPU: as of ops::softmax().
-  p.step(product.bit() | biases, soft.bit(), {.saves = soft.bit(), .forward_temporary = p.size(product), .backward_temporary = s.host ? bytes{0} : p.size(soft)});
+  p.step(product.bit() | biases, soft.bit(), {.saves = kept | soft, .forward_temporary = p.size(product), .backward_temporary = s.host ? bytes{0} : p.size(soft)});
   auto weights = s.host ? soft : drop(p, soft, s.drops.attention);
   if (s.host && s.drops.attention.positive()) {
     const auto mask = p.make(scores, 4);

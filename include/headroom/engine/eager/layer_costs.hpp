@@ -13,7 +13,12 @@ namespace detail {
 constexpr moment relative_positions(const scene& s) {
   if (s.model->position == position_kind::disentangled) return {row::activations, bytes{checked::mul(8, checked::mul(checked::add(s.samples, 1), checked::mul(s.sequence, s.sequence)))}};
   if (!s.model->biased_scores() || s.model->layer_biases) return {};
-  return {row::activations, bytes{checked::mul(s.samples, s.model->heads, checked::mul(s.sequence, s.sequence), s.residual_width)}};
+  return {row::activations, bytes{checked::mul(ops::masks_biases(s, *s.model) ? 1 : s.samples, s.model->heads, checked::mul(s.sequence, s.sequence), s.residual_width)}};
+}
+
+/// The bucket of each pair of positions, which the table of T5's biases keeps for its gradient.
+constexpr bytes position_buckets(const scene& s) {
+  return ops::masks_biases(s, *s.model) && !s.model->layer_biases ? bytes{checked::mul(8, checked::mul(s.sequence, s.sequence))} : bytes{0};
 }
 
 /// What one place of a model makes and many layers read: embeddings of each layer; keys and values of the layers before those that share them.
@@ -32,6 +37,14 @@ constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc)
   }
   const auto masks = ops::model_masks(sc);
   (s.source->recompute.mode == recompute_mode::full || !(ops::boolean_masks(sc) || ops::adds_mask(sc)) ? r.kept : r.in_forward) += bytes{checked::round_up(masks.value, sc.granule)};
+  r.kept += position_buckets(sc);
+  if (ops::masks_biases(sc, m) && m.encoder.layers > 0) {
+    const bool whole = s.source->recompute.mode != recompute_mode::full;
+    const auto zeros = rounded(checked::mul(m.heads, checked::mul(sc.sequence, sc.memory)), sc.width);  // T5's cross-attention has no biases; UMT5's layers each make theirs
+    r.kept += (m.layer_biases && whole ? m.layers : 1) * zeros;
+    // The decoder's own configuration, a copy, still asks for a cache (T5Model.__init__), whose keys and values are copies; checkpoints turn it off.
+    if (whole) r.in_forward += m.layers * 2 * rounded(checked::mul(sc.tokens, m.kv_width()), sc.width);
+  }
   if (!m.pattern.given()) return r;
   // Attention of the layer that makes them saves them, unless it saves copies, or a checkpoint has them for its argument.
   const bool lays = ops::lays_out(sc), repeats = ops::writes_scores(sc) || ops::repeats_heads(sc);

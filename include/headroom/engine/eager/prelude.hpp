@@ -25,7 +25,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
 
   r.forward = f.peak;
   const auto bias = relative_positions(sc);
-  const auto mask = !sc.block_mask ? bytes{0} : sc.masks_each_layer && layers_flow && !recomputes ? run.count * ops::model_masks(sc) : ops::model_masks(sc);  // saved by every layer that has a backward
+  const auto mask = !sc.block_mask ? layers_flow ? position_buckets(sc) : bytes{0} : sc.masks_each_layer && layers_flow && !recomputes ? run.count * ops::model_masks(sc) : ops::model_masks(sc);  // saved by every layer that has a backward
   auto live = front_saved;
   live += bias;
   live.add(row::activations, mask);

@@ -43,6 +43,7 @@ struct step_facts {
   model_slice here{};
   bytes angles{};               ///< cosines, and as many sines, made in each forward
   bytes bias{};                 ///< relative positions, read by every layer
+  bytes bias_gradient{};        ///< … to whose gradient every layer adds; a mask's there is none before the last layer's backward is done, the tallest
   detail::read_by_layers shared{};
   bytes handed_over{};          ///< logits that come back to the device of the tokens
   bytes scalar{};               ///< the loss
@@ -55,6 +56,7 @@ struct step_facts {
     const auto& habits = *sc.habits;
     if (!habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask) angles = ops::cosines(sc, sc.tokens);
     bias = detail::relative_positions(sc).total;
+    bias_gradient = ops::masks_biases(sc, s.model) && s.source->recompute.mode != recompute_mode::full ? bytes{0} : bias;
     shared = detail::shared_by_layers(s, sc);
     if (slice.embedding && !slice.head) {  // accelerate hands the logits back on the device that the tokens were on
       const auto width = sc.loss_program == loss_style::upcast_in_loss ? sc.width : sc.loss.logits.width();
@@ -210,7 +212,7 @@ class eager_step {
   constexpr void backward_stack() {
     auto& to = *to_;
     const auto& f = *of_;
-    auto bias = to.make(f.bias, row::activations);  // its gradient, to which every layer adds
+    auto bias = to.make(f.bias_gradient, row::activations);
     auto added_up = to.make(f.shared.gradient, row::temporaries);
     const auto& runs = to.runs();
     for (auto i = runs.size; i-- > 0;) {
