@@ -106,9 +106,11 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
   const auto width = t.weight_width;
   const auto bias = traits.patch_bias && !v.no_patch_bias ? p.rounded(v.hidden, width) : bytes{0};
   const auto pixels = p.make(checked::mul(count, inputs), t.width);
-  p.step(0, pixels.bit());
+  // pixel_values[real_images_inds]: a copy beside the batch's own (Idefics3Model.get_image_features).
+  const auto batch = p.make(v.kind == vision_kind::idefics3 ? checked::mul(count, inputs) : 0, t.residual_width);
+  p.step(0, pixels | batch);
   auto x = p.make(checked::mul(count, v.hidden), t.residual_width);
-  p.step(pixels.bit(), x.bit(), {.saves = pixels.bit(), .weight_gradient = trains ? p.rounded(checked::mul(inputs, v.hidden), width) + bias : bytes{0}});
+  p.step(pixels | batch, x.bit(), {.saves = pixels | batch, .weight_gradient = trains ? p.rounded(checked::mul(inputs, v.hidden), width) + bias : bytes{0}});
   const auto n = checked::mul(t.tokens, v.hidden);
   if (traits.class_token) {
     const auto y = p.make(n, t.residual_width);
