@@ -136,7 +136,8 @@ class draw {
                   .deep_mergers = number(0, 3),
                   .slices = number(0, 9),
                   .tokens = number(0, 300),
-                  .resampler = maybe(0, 1, 100)};
+                  .resampler = maybe(0, 1, 100),
+                  .unread = number(0, 2)};
     }
     return m;
   }

@@ -94,6 +94,7 @@ constexpr objection check_tower(const vision_shape& v, const auto& no) {
   if (v.layers == 0) return {};  // the main stack itself reads the patches
   if (v.hidden < 1) return no("headroom: model.vision.hidden must be at least 1", v.hidden);
   if (v.heads < 1) return no("headroom: model.vision.heads must be at least 1", v.heads);
+  if (v.unread < 0 || v.unread >= v.layers) return no("headroom: model.vision.unread must leave a block of the tower that is read: from 0 to model.vision.layers - 1", v.unread);
   if (v.ffn < 1) return no("headroom: model.vision.ffn must be at least 1", v.ffn);
   if (v.patch < 1) return no("headroom: model.vision.patch must be at least 1", v.patch);
   if (v.projector == projector_kind::resampler && v.resampler < 1) return no("headroom: model.vision.resampler must say how many queries the resampler has", v.resampler);

@@ -74,9 +74,11 @@ constexpr shape with_vision(shape s, vision_kind kind, projector_kind projector,
   return s;
 }
 
-/// CLIP-L/336 (LLaVA).
+/// CLIP-L/336 (LLaVA), whose last block but one is read.
 constexpr shape clip_large(shape s) {
-  return with_vision(s, vision_kind::clip, projector_kind::mlp, 24, 1024, 16, 4096, 14, 336);
+  s = with_vision(s, vision_kind::clip, projector_kind::mlp, 24, 1024, 16, 4096, 14, 336);
+  s.vision.unread = 1;
+  return s;
 }
 /// SigLIP so400m (Gemma 3), or with a resampler of so many queries (MiniCPM-V).
 constexpr shape siglip_so400m(shape s, n image, n queries = 0) {

@@ -18,6 +18,9 @@ namespace detail {
 /// How many of a weight's copies, `all` together, train. `outside`: the modules that train outside the stack.
 constexpr std::int64_t trained_copies(const job& j, const module_set& outside, const weight& w, std::int64_t all) {
   if (w.frozen) return 0;
+  // Blocks of a tower whose result nobody reads have no gradients, and so no states, unless those are divided with others'.
+  const auto& v = j.model.vision;
+  if (w.role == module::vision && v.unread > 0 && j.sharding.kind == sharding_kind::none) [[unlikely]] return outside.has(w.role) ? all - all / v.layers * v.unread : 0;
   if (j.trainable.all() || w.layers.count == 0) return outside.has(w.role) ? all : 0;
   std::int64_t copies = 0;
   for (std::int64_t i = 0; i < w.layers.count; ++i) {

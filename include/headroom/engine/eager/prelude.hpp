@@ -88,7 +88,7 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const adapter side = tower_side(*s.layer.side);
   const bool flows = tower_trains || adapts_blocks(side);  // patches' result is asked for a gradient (transformers modeling_utils.py enable_input_require_grads)
   const scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
-  detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = flows,
+  detail::layer_run run{.first = 0, .count = v.layers - v.unread, .trained = detail::all_if(tower_trains), .input_has_gradient = flows,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   const bool momentary = momentary_gradients(s, w);
   const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };

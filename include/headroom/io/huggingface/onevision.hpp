@@ -35,7 +35,7 @@ inline shape read_onevision(const config& c) {
   m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
   m.vision.attention_pool = sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::mlp;
-  require_one_layer(c);
+  m.vision.unread = unread_layers(c, m.vision.layers, -1);
   if (const auto select = c.text({"vision_feature_select_strategy"}, "full"); select != "full") complain(c.at("vision_feature_select_strategy") + " must be \"full\", found " + quoted_word(select));
   if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
   if (const auto act = c.text({"projector_hidden_act"}, "gelu"); act != "gelu") complain(c.at("projector_hidden_act") + " must be gelu, found " + quoted_word(act));

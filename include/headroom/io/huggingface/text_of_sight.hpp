@@ -33,11 +33,19 @@ inline shape read_text_config(const config& text, const char* usual, const char*
   return m;
 }
 
-inline void require_one_layer(const config& c) {
+/// How many blocks of a tower of so many lie behind the one whose result is read (hidden_states[vision_feature_layer], of which the first is the patches').
+/// `usual`: what the class takes where nothing is said.
+inline std::int64_t unread_layers(const config& c, std::int64_t layers, std::int64_t usual) {
   const json* layer = c.find({"vision_feature_layer"});
-  if (layer == nullptr || layer->is_null()) return;
+  const auto behind = [&](std::int64_t at) {
+    const auto r = at < 0 ? -1 - at : layers - at;
+    if (r < 0 || r >= layers) complain(c.at("vision_feature_layer") + " must be a layer of the tower's, which has " + std::to_string(layers) + ", found " + std::to_string(at));
+    return r;
+  };
+  if (layer == nullptr || layer->is_null()) return behind(usual);
   const json& one = layer->is_array() && layer->size() == 1 ? layer->front() : *layer;
   if (!one.is_number_integer() || one < -config::most || one > config::most) complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+  return behind(one.get<std::int64_t>());
 }
 
 }  // namespace headroom::io::detail

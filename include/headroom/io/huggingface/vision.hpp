@@ -28,7 +28,7 @@ inline shape read_llava(const config& c, bool next) {
   m.vision.attention_pool = siglip && sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::mlp;
   if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
-  require_one_layer(c);
+  m.vision.unread = unread_layers(c, m.vision.layers, -2);
   m.vision.newline = next;
   if (next) m.vision.slices = 5;  // the image as a whole, and up to 2 × 2 tiles of it (image_grid_pinpoints)
   tie_around_text(c, m, usual);
@@ -61,7 +61,7 @@ inline shape read_mistral3(const config& c) {
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
   m.vision.positions = 0;  // rotary; an image's longer edge is at most image_size (preprocessor_config.json, size.longest_edge)
   m.vision.projector = projector_kind::patch_merger;
-  require_one_layer(c);
+  m.vision.unread = unread_layers(c, m.vision.layers, -1);
   m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);
   if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
   if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)

@@ -127,6 +127,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("tokens", v.tokens);
   k.flag("newline", v.newline);
   k.whole("grid", v.grid, {}, 0, 64);
+  k.whole("unread", v.unread);
   k.whole("held", v.held);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.

@@ -177,6 +177,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.vision.deep_mergers", "further mergers that feed earlier layers (Qwen3-VL)"},
     {"model.vision.tokens", "tokens of an image at most, to which its processor pads it (Gemma 4); that reach the projector, with the class token or without it (Megatron-LM)"},
     {"model.vision.slices", "images or tiles of a sample; 0: one"},
+    {"model.vision.unread", "blocks behind the one whose result the projector reads, which run and have no gradients (LLaVA's vision_feature_layer -2: 1)"},
     {"model.vision.held", "parameters of towers for which there is no program, beside no other (Gemma 4 E2B, E4B, models that hear): they are held frozen, and never run (batch.images.none)"},
     {"model.vision.grid", "LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids"},
     {"model.vision.newline", "a learned vector ends each row of tiles (LLaVA-NeXT)"},
