@@ -57,6 +57,7 @@ TEST_CASE("formats of gradients and moments: the precision recipe's, or what the
   CHECK(j.precision.state == formats::bf16);
   CHECK(j.precision.master == formats::fp32);
   CHECK(megatron(R"({"grad-reduce-in-bf16": true})").precision.gradients == formats::bf16);
+  CHECK(megatron(R"({"grad-reduce-in-bf16": true})").precision.reduce == formats::bf16);
   CHECK(refusal(R"({"grad-reduce-in-bf16": true})", R"("precision": {"parameters": "bf16", "gradients": "fp32"}, )").find("contradicts precision.gradients") !=
         std::string::npos);
   CHECK(refusal(R"({"exp-avg-dtype": "bf16"})").find("must be alike") != std::string::npos);

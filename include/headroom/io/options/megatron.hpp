@@ -52,8 +52,10 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     wrong_value(k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"", *v);
   };
   if (const auto* v = k.take("use-precision-aware-optimizer"); v != nullptr) j.framework.optimizer.precision_aware = flag_at(*v, k.at("use-precision-aware-optimizer"));
-  if (const auto* v = k.take("grad-reduce-in-bf16"); v != nullptr && flag_at(*v, k.at("grad-reduce-in-bf16")))
+  if (const auto* v = k.take("grad-reduce-in-bf16"); v != nullptr && flag_at(*v, k.at("grad-reduce-in-bf16"))) {  // they are reduced in the buffer that they are added up in
     apply(k.at("grad-reduce-in-bf16"), &precision::gradients, "gradients", formats::bf16);
+    apply(k.at("grad-reduce-in-bf16"), &precision::reduce, "reduce", formats::bf16);
+  }
   if (const auto* f = format_of("main-grads-dtype")) apply(k.at("main-grads-dtype"), &precision::gradients, "gradients", *f);
   if (const auto* f = format_of("main-params-dtype")) apply(k.at("main-params-dtype"), &precision::master, "master", *f);
   if (const auto* v = k.take("fp8-format"); v != nullptr) {
