@@ -48,8 +48,10 @@ TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
   CHECK(holds(refused_with_model({run("./pretrained/intern_vit_6b_224px --mm_projector_type mlp2x_gelu")}, "llava-1.5-13b", zero3), "vision_tower \"./pretrained/intern_vit_6b_224px\" under"));
   CHECK(holds(refused_with_model({run("openai/clip-vit-large-patch14-336")}, "llava-1.5-7b", zero3), "under mm_projector_type \"linear\" is not what"));
   CHECK(refused_with_model({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, "llava-1.5-7b", zero3).empty());
-  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14")}, zero3), "LLaVA is named by its language model here: give the config.json of the model that this script makes"));
-  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, zero3), "LLaVA is named by its language model here: add --model llava-1.5-7b or the like"));
+  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14")}, zero3), "finetune.sh:1: LLaVA is named by its language model here, \"./checkpoints/mine\", which is none that is known: add --model llama-2-7b, llama-7b or the like, to which vision_tower"));
+  // CircleRadon/TokenPacker scripts/v1_5/finetune.sh
+  CHECK(holds(refusal_of({run("./clip-vit-large-patch14-336 --mm_projector_type tokenpacker")}, zero3), "under mm_projector_type \"tokenpacker\" makes of it a model that only its config.json says: give that, or --set 'model={…}'"));
+  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, zero3), ", which is none that is known: add --model llava-1.5-7b or the like"));
 }
 
 // haotian-liu/LLaVA c121f043 scripts/finetune.sh, finetune_lora.sh, pretrain.sh: its first release, before the models that have names of their own.
@@ -73,7 +75,7 @@ TEST_CASE("LLaVA by its language model and its tower") {
   // A word for padding in version v0, which is the default, one for a patch by default, and two around an image.
   CHECK(of("").model.vocab == 32002);
   CHECK(of(" --version v1 --mm_use_im_start_end True").model.vocab == 32003);
-  CHECK(holds(refusal_of({{"a.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path mistralai/Mistral-7B-v0.1 --vision_tower openai/clip-vit-large-patch14 --bf16 True --per_device_train_batch_size 1 --model_max_length 2048\n"}}), "give the config.json of the model that this script makes"));
+  CHECK(holds(refusal_of({{"a.sh", "torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path mistralai/Mistral-7B-v0.1 --vision_tower openai/clip-vit-large-patch14 --bf16 True --per_device_train_batch_size 1 --model_max_length 2048\n"}}), "makes of it a model that only its config.json says: give that"));
 }
 
 // haotian-liu/LLaVA c121f043 llava/train/train_mem.py, train_xformers.py; lm-sys/FastChat 0e6d3e4b fastchat/train/train_mem.py, train_xformers.py and the patches of

@@ -30,7 +30,7 @@ class llava_arguments {
   void compose() {
     const auto* said = d_->find({"model"});
     const bool wide = tower_.ends_with("clip-vit-large-patch14-336"), one_layer = between_ == "linear";
-    if (said == nullptr || !said->is_string() || !(wide || tower_.ends_with("clip-vit-large-patch14")) || !(one_layer || between_ == "mlp2x_gelu")) return;
+    if (said == nullptr || !said->is_string() || !composes()) return;
     auto m = read_model(*said, "model", "/nonexistent/folder");
     const auto language = std::string{m.label.view()};
     if (m.vision.kind != vision_kind::none || m.vocab != 32000 || !language.starts_with("llama-")) return;
@@ -48,8 +48,7 @@ class llava_arguments {
     if (const auto* found = d_->find({"adapter", "targets"})) d_->own_targets = *found;  // find_all_linear_names: the language model's linear layers, whatever they are called
     const auto* said = d_->find({"model"});
     const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
-    if (m.vision.layers == 0)
-      fail("headroom: " + v_->source() + ": LLaVA is named by its language model here: " + (as_in_1_5_ ? "add --model llava-1.5-7b or the like" : "give the config.json of the model that this script makes, of vision_tower and mm_projector_type"));
+    if (m.vision.layers == 0) refuse_unnamed(said == nullptr);
     if (d_->half && d_->half->word == "fp16" && !d_->has({"adapter"})) d_->loaded = draft::said{"fp32", v_->source()};  // from_pretrained is told bf16, or nothing
     d_->say({"framework", "version"}, "2024-02", v_->source());  // of transformers 4.37.2, which its pyproject.toml pins
     auto trains = json_value::array({"projector"});
@@ -63,6 +62,16 @@ class llava_arguments {
   }
 
  private:
+  /// Whether compose() knows the tower and what stands between.
+  [[nodiscard]] bool composes() const { return (tower_.ends_with("clip-vit-large-patch14-336") || tower_.ends_with("clip-vit-large-patch14")) && (between_ == "linear" || between_ == "mlp2x_gelu"); }
+  [[noreturn]] void refuse_unnamed(bool unknown) const {
+    const auto base = v_->word_now("model_name_or_path");
+    const auto begin = "headroom: " + v_->place("model_name_or_path") + ": LLaVA is named by its language model here" + (base.empty() ? "" : ", " + in_quotes(base) + (unknown ? ", which is none that is known" : "")) + ": ";
+    if (as_in_1_5_) fail(begin + "add --model llava-1.5-7b or the like");
+    if (unknown && composes()) fail(begin + "add --model llama-2-7b, llama-7b or the like, to which vision_tower and mm_projector_type of this command are added (or --env NAME=VALUE for what a name leaves open)");
+    fail(begin + "vision_tower " + in_quotes(tower_) + " under mm_projector_type " + in_quotes(between_) + " makes of it a model that only its config.json says: give that, or --set 'model={…}'");
+  }
+
   draft* d_;
   named_values* v_;
   bool as_in_1_5_{};
