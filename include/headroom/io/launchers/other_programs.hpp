@@ -24,8 +24,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
      .instead = R"(pretrain_gpt.py of it is, with DeepSpeed's configuration beside it: prefix language models and T0's fine-tuning keep masks that are not modelled)"},
     // EleutherAI/gpt-neox ea7aefd8: deepy.py.
     {.name = "gpt-neox's command line", .words = "deepy.py", .instead = "give the YAML files that it names alone (configs/*.yml), which are"},
-    // huggingface/nanotron 2411b022: run_train.py.
-    {.name = "nanotron's command line", .words = "run_train.py|nanotron.", .instead = "give the YAML of its --config-file alone, which is"},
+    // huggingface/nanotron 2411b022.
+    {.name = "nanotron's other programs", .words = "nanotron.", .instead = "run_train.py with the YAML of its --config-file is"},
     // CarperAI/trlx 3340c2f3 trlx/data/configs.py, TRLConfig.
     {.name = "trlx", .words = "trlx.", .keys = "method&train&model&optimizer", .instead = "its models with value heads and its loops are its own; the same training by TRL is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.

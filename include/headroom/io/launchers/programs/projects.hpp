@@ -28,6 +28,7 @@ inline constexpr auto programs_of_projects = std::to_array<program_of_project>({
     {"megatron", "NVIDIA/Megatron-LM (or Megatron-DeepSpeed)"},
     {"minicpm", "OpenBMB/MiniCPM"},
     {"ms-swift", "modelscope/ms-swift"},
+    {"nanotron", "huggingface/nanotron"},
     {"nemo-rl", "NVIDIA-NeMo/RL"},
     {"open-instruct", "allenai/open-instruct"},
     {"openrlhf", "OpenRLHF/OpenRLHF"},

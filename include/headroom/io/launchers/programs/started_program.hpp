@@ -12,6 +12,7 @@
 #include <headroom/io/launchers/megatron/import_bridge.hpp>
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/megatron/import_pai.hpp>
+#include <headroom/io/launchers/nanotron/launch.hpp>
 #include <headroom/io/launchers/nemo/launch.hpp>
 #include <headroom/io/launchers/openrlhf/import.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
@@ -148,6 +149,7 @@ class started_program {
       }
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
+      case file_kind::nanotron: return nanotron_launch(*d_, words, source_);
       case file_kind::nemo_rl: return nemo_launch(*d_, words, script, source_);
       case file_kind::verl:
         if (script == verl_tuning || script.ends_with(verl_tuning_script)) return import_verl_sft(*d_, words, source_);

@@ -141,6 +141,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .keeps_lengths = true, .causal = true, .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
+    // huggingface/nanotron: io/launchers/nanotron/launch.hpp.
+    {.name = "nanotron", .scripts = "run_train.py", .marks = "config_file", .takes = file_kind::nanotron},
     // unslothai/unsloth: its own reader of arguments (io/launchers/programs/import_unsloth.hpp).
     {.name = "unsloth-cli", .scripts = "unsloth-cli.py"},
     // volcengine/verl: its own readers of overrides (io/launchers/verl/import.hpp, io/launchers/verl/import_sft.hpp).
