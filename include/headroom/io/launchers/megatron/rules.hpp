@@ -3,6 +3,7 @@
 // being modelled is refused.
 #pragma once
 
+#include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/megatron/keys.hpp>
 #include <headroom/io/launchers/megatron/programs.hpp>
 #include <headroom/io/launchers/megatron/vision_arguments.hpp>
@@ -85,7 +86,7 @@ class megatron_rules {
       else if (why == key_rule::refused)
         d_->unmodelled_key(key, value, v_->place(key));
       else if (why == key_rule::unknown && !v_->taken(key) && !among(megatron_neutral, key))
-        d_->unknown_key(key, v_->place(key), meant(key));
+        check_underscores(key), d_->unknown_key(key, v_->place(key), meant(key));
     }
   }
   /// Attention as Megatron's own layers write it, without TransformerEngine (core/transformer/dot_product_attention.py).
@@ -96,6 +97,13 @@ class megatron_rules {
   }
 
  private:
+  /// argparse takes --num-layers, and ends at --num_layers; a fork may define it so (epfLLM/Megatron-LLM megatron/arguments.py). Without it another job
+  /// would be read: such a key is not passed over.
+  void check_underscores(const std::string& key) const {
+    const auto name = dashed(key);
+    if (name == key || !(among(megatron_neutral, name) || is_option(name))) return;
+    fail("headroom: " + v_->place(key) + ": Megatron-LM's argument is --" + name + ", and it ends at --" + key + ": write it with dashes (a fork that has it so has other defaults, too, and is not read by this version; --ignore does not pass over what decides the job)");
+  }
   template <class Names>
   static bool among(const Names& names, std::string_view key) {
     return std::find(names.begin(), names.end(), key) != names.end();
