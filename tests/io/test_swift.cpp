@@ -122,7 +122,7 @@ TEST_CASE("configurations that it ships") {
   CHECK(said(run + R"(--deepspeed '{"zero_optimization": {"stage": 2}}')").sharding.stage == 2);
   CHECK(said(run + "--deepspeed zero3 --zero_hpz_partition_size 4").sharding.zero_hpz_partition_size == 4);
   CHECK(said(run + "--fsdp fsdp2").sharding.kind == sharding_kind::fsdp2);
-  CHECK(holds(refused(run + "--fsdp my.json"), "fsdp \"my.json\" is a file"));
+  CHECK(holds(refused(run + "--fsdp my.json"), "names \"my.json\", which no file here is: give it, too"));
   CHECK(holds(refused(run + "--deepspeed ds/my.json"), "names \"ds/my.json\", which no file here is"));
 }
 

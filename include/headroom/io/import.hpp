@@ -93,14 +93,14 @@ inline void keep_programs(draft& d, std::vector<import_input>& all) {
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 /// Errors: job_error for what is not read in any of them, and for files that contradict each other.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
-  constexpr file_kind order[] = {file_kind::ray_environment, file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::nemo_rl, file_kind::verl, file_kind::gpt_neox, file_kind::litgpt, file_kind::torchtune, file_kind::llama_factory_v1, file_kind::trainer};
+  constexpr file_kind order[] = {file_kind::ray_environment, file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::fsdp, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::nemo_rl, file_kind::verl, file_kind::gpt_neox, file_kind::litgpt, file_kind::torchtune, file_kind::llama_factory_v1, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
-  for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter}) {  // a run has one of each
+  for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter, file_kind::fsdp}) {  // a run has one of each
     const import_input* first = nullptr;
     for (const auto& in : all) {
       if (in.kind != kind) continue;
       if (first != nullptr)
-        fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both configurations of " + (kind == file_kind::deepspeed ? "DeepSpeed" : kind == file_kind::adapter ? "PEFT's adapters" : "Accelerate") + ", of which a run has one: give the one that it uses");
+        fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both configurations of " + (kind == file_kind::deepspeed ? "DeepSpeed" : kind == file_kind::adapter ? "PEFT's adapters" : kind == file_kind::fsdp ? "FSDP" : "Accelerate") + ", of which a run has one: give the one that it uses");
       first = &in;
     }
   }

@@ -132,6 +132,7 @@ class draft {
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
   std::optional<document> accelerate, torchtitan, trainer, recipe;
+  std::optional<document> fsdp;      ///< of the Trainer, in a file of its own
   std::optional<document> gpt_neox;  ///< several files, joined
   std::vector<document> verl;        ///< of which a command names one
   std::vector<document> nemo_rl;     ///< … of which one is run, and inherits from the others

@@ -35,6 +35,7 @@ inline file_kind kind_of(const json_value& root) {
   if (detail::is_gpt_neox(root)) return file_kind::gpt_neox;
   if (detail::is_torchtune(root)) return file_kind::torchtune;
   if (detail::is_litgpt(root)) return file_kind::litgpt;
+  if (detail::is_fsdp_file(root)) return file_kind::fsdp;
   if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
   if (any({"MODEL_ARGS", "--num-layers", "--tensor-model-parallel-size", "--hidden-size"})) return file_kind::megatron;
   if (any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})) return file_kind::deepspeed;
@@ -173,7 +174,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 21> file_kinds{{
+inline constexpr std::array<import_format, 22> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -181,6 +182,7 @@ inline constexpr std::array<import_format, 21> file_kinds{{
     {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, detail::with_full_names(from), file_kind::accelerate, &draft::accelerate, with); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
+    {"fsdp", file_kind::fsdp, [](draft& d, const document& from, const import_settings&) { d.fsdp = from; }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::torchtitan, &draft::torchtitan, with); }},
     {"nanotron", file_kind::nanotron, [](draft& d, const document& from, const import_settings&) { import_nanotron(d, from); }},
     {"gpt-neox", file_kind::gpt_neox, [](draft& d, const document& from, const import_settings&) { keep_gpt_neox(d, from); }},

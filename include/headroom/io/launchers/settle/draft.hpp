@@ -194,6 +194,8 @@ inline void settle_rollout(draft& d) {
 
 /// What a file names and nobody gave decides the job: it is asked for.
 inline void ask_for_files(const draft& d) {
+  if (d.fsdp && std::none_of(d.named.begin(), d.named.end(), [](const auto& f) { return f.kind == file_kind::fsdp; }))
+    fail("headroom: " + d.fsdp->source + ": is a configuration of FSDP, and no file names it by --fsdp_config (ms-swift: --fsdp): give the command that does, or take it out");
   for (const auto& f : d.named) {
     if (d.has_read(f.kind)) continue;
     if (f.kind == file_kind::deepspeed) {

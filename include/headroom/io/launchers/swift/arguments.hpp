@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/deepspeed/import.hpp>
+#include <headroom/io/launchers/fsdp2_root.hpp>
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/settle/releases.hpp>
@@ -127,9 +128,9 @@ class swift_arguments {
     const auto* said = v_->take("fsdp");
     if (said == nullptr || !said->is_string() || said->get_ref<const std::string&>().empty()) return false;
     const auto& name = said->get_ref<const std::string&>();
-    if (name.ends_with(".json")) fail("headroom: " + v_->place("fsdp") + ": fsdp " + in_quotes(name) + " is a file, which is not read by this version; fsdp2 is");
     if (name != "fsdp2") return false;
     d_->replace("sharding", json_value{{"kind", "fsdp2"}, {"stage", 3}}, v_->place("fsdp"));
+    date_fsdp2_root(*d_, v_->place("fsdp"));
     d_->replace("recompute", "full", v_->place("fsdp"));
     d_->reenters.reset();
     return true;

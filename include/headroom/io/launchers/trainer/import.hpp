@@ -18,6 +18,7 @@
 #include <headroom/io/launchers/trainer/adapters.hpp>
 #include <headroom/io/launchers/trainer/evaluation.hpp>
 #include <headroom/io/launchers/trainer/formats.hpp>
+#include <headroom/io/launchers/trainer/fsdp_file.hpp>
 #include <headroom/io/launchers/trainer/memory.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
 #include <headroom/io/launchers/trainer/updates.hpp>
@@ -276,7 +277,10 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
       const auto arguments = detail::video_arguments(d, from);
       return with_places(arguments, [&] { detail::trainer_arguments{d, arguments, *detail::program_named("trl-sft-vlm")}.import(); });
     }
-    if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
+    if (p.name != "axolotl") {
+      const auto arguments = detail::with_fsdp_file(d, from, p);
+      return with_places(arguments, [&] { detail::trainer_arguments{d, arguments, p}.import(); });
+    }
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();
     auto with = p;

@@ -225,7 +225,7 @@ class trainer_memory {
   std::string configured(const json_value& config, std::string kind, fsdp_words& said) {
     if (config.is_string() && config.get_ref<const std::string&>().empty()) return kind;
     if (config.is_string() && config.get_ref<const std::string&>().starts_with('{')) return configured(parse_json(config.get_ref<const std::string&>(), "fsdp_config"), kind, said);  // training_args.py, _VALID_DICT_FIELDS
-    if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is a file, which is not read by this version: write its keys here");
+    if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is neither a mapping nor the path of a file: write its keys here");
     for (const auto& [key, value] : config.items()) {
       const auto name = key.starts_with("fsdp_") ? key.substr(5) : key;
       const auto path = "fsdp_config." + key;
@@ -238,6 +238,7 @@ class trainer_memory {
         // ms-swift takes its own back (arguments/sft_args.py, _check_fsdp2_compatibility).
         if (v_->on("gradient_checkpointing") && !swift_ && !moves_instead()) ends_with_both(v_->place("fsdp_config"), path);
         d_->replace("recompute", "full", v_->place("fsdp_config"));
+        if (swift_) d_->reenters.reset();
       } else if (name == "reshard_after_forward" && value.is_boolean()) {
         said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {
@@ -245,7 +246,8 @@ class trainer_memory {
       } else if (name == "cpu_ram_efficient_loading") {
         if (truth(value, path) && p_->name != "axolotl") d_->loads_once = draft::said{name, v_->place("fsdp_config")};
       } else if (name != "transformer_layer_cls_to_wrap" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
-                 !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
+                 !(name == "use_orig_params" && value == true) && !(among_words("forward_prefetch|xla|xla_fsdp_v2|xla_fsdp_grad_ckpt|activation_cpu_offload", name) && value == false) &&
+                 !(name == "auto_wrap_policy" && value == "TRANSFORMER_BASED_WRAP") &&
                  !(name == "backward_prefetch" && (value == "no_prefetch" || value == "NO_PREFETCH" || value == "backward_post" || value == "BACKWARD_POST")) && !(name == "min_num_params" && value == 0)) {
         d_->unmodelled_key(path, value, v_->place("fsdp_config"));
       }
