@@ -50,6 +50,7 @@ struct scene {
   bool copies_for_softmax{};         ///< softmax's input is copied into a wider format: no kernel widens it as it reads
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
+  bool sums_views_apart{};           ///< autograd adds a second gradient to one that is a view in a third tensor
   bool cudnn{};                      ///< torch's own attention is cuDNN's, whose result lies as queries do, masks or not (native/cudnn/MHA.cpp alloc_with_matching_layout)
   bool ungrouped{};                  ///< torch's own attention takes as many heads of keys as of queries (before 2.5: no enable_gqa)
   bool groups_by_math{};             ///< … and no kernel of it that runs here takes fewer: what is handed over so has its scores written out

@@ -176,6 +176,7 @@ constexpr void settle_kernels(settled_job& r) {
     if (!j.framework.attention.chooses_kernel) r.assumptions.add(assumption::attention_sdpa);
   }
   s.ungrouped = j.environment.torch > 0 && j.environment.torch < 205;
+  s.sums_views_apart = j.environment.torch > 0 ? j.environment.torch > 205 : j.framework.date > 202411;
   settle_own_kernels(r);
   s.cudnn = s.kernel == attention::sdpa && r.precision.compute.width() == 2 && prefers_cudnn(r);
   s.recurrence = j.recurrence;

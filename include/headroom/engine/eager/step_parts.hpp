@@ -78,7 +78,8 @@ constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
 
 /// Whether their sum is a third tensor. The head's is a transposed view, which keeps what it is a view of, so that nothing is added to it in place
 /// (autograd/input_buffer.cpp can_accumulate_inplace; variable.h DifferentiableViewMeta); where weights were cast it has been cast back, and is no view.
-constexpr bool sums_tied_apart(const scene& sc) { return sc.habits->autograd.sums_out_of_place || !sc.casts_weights; }
+/// Seen under torch 2.11; a run of 2024-11 (torch 2.5) added in place. What lies between is taken for the larger.
+constexpr bool sums_tied_apart(const scene& sc) { return sc.habits->autograd.sums_out_of_place || (sc.sums_views_apart && !sc.casts_weights); }
 
 /// Whether an 8-bit update is torchao's, whatever the job calls it.
 constexpr bool updates_by_copies(const settled_job& s) { return s.optimizer.state.quantised() && s.source->framework.optimizer.int8_copies > 0; }
