@@ -91,6 +91,21 @@ TEST_CASE("Falcon keeps its one head of keys and values, and repeats several at 
   CHECK(peak_of(2, 202601, fast) == peak_of(2, 202601, grouped_fast) + layers * (3 * 4 - (8 + 4 + 2)) * head);
 }
 
+// aten/src/ATen/native/transformers/sdp_utils_cpp.h check_batch_size_and_num_heads_dense: without enable_gqa kernels take as many heads of keys as of queries,
+// and FalconAttention hands over one (models/falcon/modeling_falcon.py).
+TEST_CASE("Falcon's one head of keys has no kernel of torch's own attention") {
+  const auto by_math = [](std::int64_t kv, attention kernel) {
+    auto j = small(kv, 202601);
+    falcon(j);
+    j.attention = kernel;
+    return estimate(j).assumptions.has(assumption::attention_by_math);
+  };
+  CHECK(by_math(1, attention::sdpa));
+  CHECK_FALSE(by_math(2, attention::sdpa));
+  CHECK_FALSE(by_math(1, attention::flash));
+  CHECK_FALSE(by_math(1, attention::eager));
+}
+
 // What layers share outlives forward where a kernel saves it; where it saves copies (repeated, or contiguous) the caller alone names it until forward ends.
 TEST_CASE("keys that layers share are named until forward ends where attention saves copies of them") {
   const auto named = [](std::int64_t kv, std::int32_t date, attention kernel = attention::sdpa) {

@@ -60,10 +60,14 @@ constexpr bool repeats_heads(const scene& s) { return repeats_heads(s, reads_mas
 /// modeling_whisper.py WhisperAttention, of all releases with torch's attention). The kernel that takes masks makes a layout of its own.
 constexpr bool copies_result(const scene& s) { return s.model->no_key_bias && s.kernel == attention::sdpa && !s.host && (s.cudnn || !reads_mask(s)); }
 
+/// Whether torch's own attention is handed one head of keys and values beside several of queries, and is not told so (Falcon's class, no enable_gqa). No
+/// kernel takes that (sdp_utils_cpp.h check_batch_size_and_num_heads_dense).
+constexpr bool broadcasts_heads(const shape& m) { return m.kv() == 1 && m.heads > 1 && m.softmax == softmax_kind::compute; }
+
 /// Whether torch's own attention has no kernel for a layer's queries, keys and values, and computes one operation after another (native/transformers/
 /// cuda/sdp_utils.cpp select_sdp_backend): settle_kernels() has which formats and GPUs that are.
 constexpr bool attends_by_math(const scene& s, const shape& m) {
-  return s.kernel == attention::sdpa && (s.no_kernel || (s.groups_by_math && m.kv() < m.heads && m.softmax == softmax_kind::by_position && !repeats_heads(s, m, masks_all(s, m) || masks_window(s, m))));
+  return s.kernel == attention::sdpa && (s.no_kernel || broadcasts_heads(m) || (s.groups_by_math && m.kv() < m.heads && m.softmax == softmax_kind::by_position && !repeats_heads(s, m, masks_all(s, m) || masks_window(s, m))));
 }
 
 /// Whether the repeats of one head of keys and values are a view of it (repeat_kv of transformers' models: expand, whose reshape copies nothing of one head).

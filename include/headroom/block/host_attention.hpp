@@ -2,7 +2,8 @@
 // PyTorch's attention where no kernel of it runs: the math path, in fp32.
 // Sources: pytorch aten/src/ATen/native/transformers/sdp_utils_cpp.cpp use_flash_attention_cpp (on a CPU: heads of one size, no dropout, no gradient of a
 // mask); attention.cpp _scaled_dot_product_attention_math (queries and keys are each multiplied with the root of the scale; grouped keys and values are
-// repeated, repeat_interleave; _safe_softmax keeps its result alone: tools/autograd/derivatives.yaml).
+// repeated, repeat_interleave, and one head without enable_gqa is expanded by matmul, which copies it where there are several samples;
+// _safe_softmax keeps its result alone: tools/autograd/derivatives.yaml).
 #pragma once
 
 #include <headroom/block/given_heads.hpp>
@@ -25,7 +26,8 @@ constexpr tensor math_attention(program& p, const scene& s, tensor q, tensor k, 
     p.step(x.bit(), y.bit());
     return y;
   };
-  const auto of_keys = [&](std::int64_t elements) { return elements / s.sequence * keys; };  // as many heads as queries have
+  const auto given = broadcasts_heads(m) && s.samples == 1 ? m.heads : 1;  // heads that are views of one
+  const auto of_keys = [&](std::int64_t elements) { return elements / given / s.sequence * keys; };  // as many heads as queries have
   const auto scaled_q = copy(q, p.elements(q), 4), scaled_k = copy(k, of_keys(p.elements(q)), 4), wide_v = copy(v, of_keys(out), 4);
   const auto product = p.make(scores, 4), soft = p.make(scores, 4);
   p.step(scaled_q | scaled_k, product.bit(), {.saves = scaled_q | scaled_k});

@@ -206,7 +206,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::newest_framework, without_spread::decides, "framework.version says neither a date nor a release that is known: the framework's newest profile is taken."},
     {assumption::attention_by_math, without_spread::decides,
      "PyTorch has no fused attention kernel for this format on this GPU (fp32, and any format before Ampere, with fewer heads of keys than of queries, up to torch "
-     "2.13; bf16 before Ampere): scores of sequence x sequence are written out in fp32. bf16 or its autocast from Ampere on, or fp16 with as many heads, needs none."},
+     "2.13; bf16 before Ampere), or for Falcon's one head of keys (attention flash has): scores of sequence x sequence are written out in fp32. bf16 or its autocast from Ampere on, or fp16 with as many heads, needs none."},
 });
 // clang-format on
 static_assert([] {
