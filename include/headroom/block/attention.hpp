@@ -68,9 +68,10 @@ constexpr bool fp32_softmax(const scene& s) {
 /// (native/transformers/cuda/attention.cu _efficient_attention_forward), and so do those that take tokens without padding.
 constexpr bool heads_first(const scene& s) {
   const auto& m = *s.model;
-  // Phi-3's code concatenates where nothing is left, too (models/phi3/modeling_phi3.py apply_rotary_pos_emb, since transformers 4.49).
+  // Phi-3's and MiniMax-M2's code concatenate where nothing is left, too (apply_rotary_pos_emb in models/phi3/modeling_phi3.py, since transformers 4.49, and
+  // in models/minimax_m2/modeling_minimax_m2.py).
   const bool phi = m.fused_qkv && m.fused_gate_up && !m.attention_bias && !m.bidirectional && s.habits->date >= 202503;
-  if (s.compiled || m.position != position_kind::rope || (m.rotary_percent == 100 && !phi) || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
+  if (s.compiled || m.position != position_kind::rope || (m.rotary_percent == 100 && !phi && !(m.qk_norm_full && m.experts.fp32_weights)) || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
   return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && (s.cudnn || (!s.padded && !s.packed && !reads_mask(s))));
 }

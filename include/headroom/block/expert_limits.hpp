@@ -76,7 +76,7 @@ constexpr objection check_experts(const job& j, const auto& no) {
   if (j.optimizer.extent == state_extent::low_rank && m.sparse() && experts_at_once(m, f.experts) && !j.adapter.active())
     return no("headroom: optimizers that project gradients (GaLore, APOLLO) do not work on experts that are one tensor of three dimensions, as this framework's are; optimizer.rank", j.optimizer.rank);
   constexpr module_set around{module::shared_up, module::shared_down};
-  if (m.sparse() && (m.experts.latent > 0 || m.experts.fp32_router) && (divides || !f.experts.joins_gate() || (j.adapter.active() && (j.adapter.targets.bits & around.bits) != 0 && j.adapter.targets != all_linear)))
+  if (m.sparse() && (m.experts.latent > 0 || (m.experts.fp32_router && !m.experts.plain_router)) && (divides || !f.experts.joins_gate() || (j.adapter.active() && (j.adapter.targets.bits & around.bits) != 0 && j.adapter.targets != all_linear)))
     return no("headroom: experts of fewer features (model.experts.latent) and DeepSeek's router without shared experts (model.experts.fp32_router) are modelled as transformers 5 runs them, without adapters on shared "
               "experts by name, by this version; framework", f.label);
   if (m.experts.beside_mlp && (divides || j.compile || !j.kernels.empty() || !f.experts.joins_gate()))

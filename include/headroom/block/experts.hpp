@@ -18,7 +18,7 @@ enum class expert_style : std::uint8_t {
 };
 constexpr expert_style style_of(const shape& m) {
   if (m.experts.bias) return expert_style::fused;
-  if (m.experts.fp32_router) return expert_style::wide;
+  if (m.experts.fp32_router && !m.experts.plain_router) return expert_style::wide;
   if (m.experts.shared_ffn == 0 || m.experts.shared_gate || m.experts.plain_router) return expert_style::gathered;
   return (m.experts.active == 1 || m.chunked) && !m.latent() ? expert_style::repeated : expert_style::wide;
 }
@@ -83,8 +83,9 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   const bool wide_style = style == expert_style::wide;
   const auto scores = checked::mul(s.tokens, e.count), chosen = checked::mul(s.tokens, e.active);
   // Autocast takes the copies' product back to the format that it computes in, and so what follows.
-  const bool narrowed = wide_style && s.autocast && s.habits->experts.at_once();
-  const auto logits = wide_style && !narrowed ? wide_logits(p, s, trained, n)
+  const bool wide_router = wide_style || e.fp32_router;
+  const bool narrowed = wide_router && s.autocast && s.habits->experts.at_once();
+  const auto logits = wide_router && !narrowed ? wide_logits(p, s, trained, n)
                                               : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias && e.bias);
   const auto numbers = p.make(chosen, 8);
   if (style == expert_style::fused || e.chosen_logits) {  // top-k of the logits, softmax over those; gpt-oss: scattered back

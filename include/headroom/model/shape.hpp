@@ -62,7 +62,7 @@ struct expert_shape {
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
   bool chosen_logits{};               ///< routing weights are a softmax over the logits of the chosen alone (Granite; gpt-oss need not say so)
   bool clamped_sum{};                 ///< routing weights are divided by a sum that a floor holds up, and cast (Ernie 4.5)
-  bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2), or with one expert a token beside them
+  bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2), or with one expert a token beside them; with plain_router HunYuan's
   std::int64_t latent{};              ///< features that experts read and write, between two matrices that all of them share (Nemotron 3); 0: hidden
   bool parameters{};                  ///< each layer's experts are parameters, and no linear layers, in every release of transformers (DBRX, Granite, Qwen3-VL; gpt-oss and Llama 4 need not say so)
   bool beside_mlp{};                  ///< sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)

@@ -98,7 +98,7 @@ inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one
   if (c.has("num_experts_per_tok") && c.count({"num_experts_per_tok"}, 1) != e.active)  // attribute_map: another name of it
     complain(c.at("num_experts_per_tok") + " must be " + std::to_string(e.active) + ", as moe_topk says, found " + shown(c.find({"num_experts_per_tok"})));
   e.ffn = m.ffn;
-  e.plain_router = true;  // HunYuanMoEV1Gate: in fp32 in a model of fp32 alone
+  e.plain_router = e.fp32_router = e.fp32_weights = true;  // HunYuanMoEV1Gate: made in fp32, and loaded so (core_model_loading.py, empty_param.dtype)
   e.shared = 1;
   e.shared_ffn = e.ffn;
   for (const char* key : {"num_shared_expert", "moe_intermediate_size"})

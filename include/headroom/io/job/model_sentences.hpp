@@ -72,7 +72,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.experts.clamped_sum", "routing weights are divided by a sum that a floor holds up (Ernie 4.5)"},
     {"model.experts.plain_router", "a router in the model's format beside shared experts without a gate (Afmoe, Granite, HunYuan, Mistral 4)"},
     {"model.experts.raw_weights", "routing weights do not add up to one (Jamba)"},
-    {"model.experts.fp32_router", "DeepSeek's router, in fp32, where nothing else says so: without shared experts (MiMo-V2), or with one expert a token beside them"},
+    {"model.experts.fp32_router", "DeepSeek's router, in fp32, where nothing else says so: without shared experts (MiMo-V2), or with one expert a token beside them; with plain_router HunYuan's"},
     {"model.experts.latent", "features that experts read and write, between two matrices (Nemotron 3); 0: hidden"},
     {"model.experts.parameters", "a layer's experts are parameters of three dimensions, and no linear layers, in every release of transformers, so that neither PEFT nor bitsandbytes finds them (DBRX, Granite, Qwen3-VL); gpt-oss and Llama 4 need not say so"},
     {"model.experts.beside_mlp", "sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)"},

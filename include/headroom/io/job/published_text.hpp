@@ -65,7 +65,7 @@ inline constexpr auto published_text = std::to_array<published_model>({
     {"hunyuan-7b",
      R"({"ffn":14336,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"qk_norm":true,"tied":true,"vocab":128167})"},
     {"hunyuan-a13b",
-     R"({"experts":{"active":8,"count":64,"ffn":3072,"plain_router":true,"shared":1,"shared_ffn":3072},"ffn":3072,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"qk_norm":true,"tied":true,"vocab":128167})"},
+     R"({"experts":{"active":8,"count":64,"ffn":3072,"fp32_router":true,"fp32_weights":true,"plain_router":true,"shared":1,"shared_ffn":3072},"ffn":3072,"head_dim":128,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"qk_norm":true,"tied":true,"vocab":128167})"},
     {"falcon-h1-1.5b",
      R"({"ffn":4096,"head_dim":128,"heads":8,"hidden":2048,"kv_heads":2,"layers":24,"pattern":["attention-mamba2"],"ssm":{"chunk":256,"conv":4,"conv_bias":true,"groups":1,"head_dim":64,"heads":48,"no_norm":true,"state":256},"vocab":65537})"},
     {"falcon-h1-7b",
