@@ -28,7 +28,7 @@ constexpr tensor row_length(program& p, const scene& s, tensor x) {
 
 /// What a matrix makes of x, as long as `length` says. `least`: the smallest length that divides.
 constexpr tensor other_stream(program& p, const scene& s, tensor x, tensor length, tensor least, module role, bool trains) {
-  const auto y = multiply(p, s, x, {.in = s.model->hidden, .out = s.model->hidden, .trains = trains, .quantised = s.quantised.has(role)});
+  const auto y = cast(p, multiply(p, s, x, {.in = s.model->hidden, .out = s.model->hidden, .trains = trains, .quantised = s.quantised.has(role)}), p.width(x));
   const auto square = p.rounded(p.elements(y), p.width(y));
   const auto mean = made_of(p, y.bit(), s.tokens, p.width(y), {.saves = y.bit(), .forward_temporary = square, .backward_temporary = 2 * square});
   const auto largest = made_of(p, mean | least, s.tokens, p.width(y), {.saves = mean | least});
@@ -77,10 +77,11 @@ constexpr tensor stream_weights(program& p, const scene& s, const module_set& tr
 constexpr tensor predict_streams(program& p, const scene& s, const module_set& trained, tensor streams) {
   const auto n = s.model->altup.streams;
   const auto weights = linear(p, s, trained, module::mixer, stream_weights(p, s, trained, one_stream(p, s, streams)), n, checked::mul(n, n), false);
-  const auto product = made_of(p, streams | weights, p.elements(streams), p.width(streams), {.saves = factors(p, streams, weights)});
+  const auto factor = s.autocast ? cast(p, streams, s.width) : streams;
+  const auto product = made_of(p, factor | weights, p.elements(factor), p.width(factor), {.saves = factors(p, factor, weights)});
   const auto sum = p.view(product, p.elements(product));  // added in place
   p.step(product | streams, sum.bit(), {.passes_gradient = true});
-  return pointwise(p, sum);
+  return cast(p, pointwise(p, sum), p.width(streams));
 }
 
 /// What the blocks made of the stream that they read, less what was predicted for it, goes to all streams, each token's times numbers of its own. Numbers that
