@@ -146,10 +146,18 @@ struct run_of_model {
       make("fresh embedding", row::gradients, b.weight_gradients.count());
       if (!source.model.tied) return;
       if (exist) held.look(now, {{row::gradients, b.made.count()}});
+      if (adds_to_a_third()) held.look(now, {{row::gradients, (exist ? 2 : 1) * b.made.count()}});
       free("fresh embedding");
       held.make("fresh embedding", row::gradients, 0);
       if (exist) free("fresh table"), held.make("fresh table", row::gradients, 0);
     });
+  }
+  /// The head's gradient of a tied table is the transpose of what a product made, and autograd adds to no such view in place (torch 2.6 on); the cast of one
+  /// back from 16 bits is no view.
+  [[nodiscard]] bool adds_to_a_third() const {
+    const auto torch = source.environment.torch;
+    const bool recent = torch == 0 ? source.framework.date >= 202412 : torch >= 206;
+    return recent && !(at.autocast && settled.precision.parameters.width() > settled.precision.compute.width());
   }
   /// Gradients of all that lies outside the layers.
   [[nodiscard]] std::vector<std::string> fresh_outside() const {
