@@ -280,7 +280,11 @@ TEST_CASE("reward models and critics are PPO's, each trainer's in its own way") 
       {"", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
       {"quantised", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; j.objective.frozen.parameters = formats::int8; }},
       {"", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
-      {"as TRL runs them", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::ms_swift; j.objective.critic = {}; }},
+      {"as TRL runs them", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.critic = {}; }},
+      {"as TRL runs them", [](job& j) { j.objective.kind = objective_kind::rloo; j.objective.code = method_code::ms_swift; j.objective.critic = {}; }},
+      // Beside ms-swift's GRPO it is a teacher, whose words are the trained model's (swift/rlhf_trainers/grpo_trainer.py).
+      {"", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::ms_swift; j.objective.critic = {}; }},
+      {"with the trained model's vocabulary", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::ms_swift; j.objective.critic = {}; ++j.objective.frozen.model.vocab; }},
       {"and TRL's GRPO and RLOO", [](job& j) { j.objective.kind = objective_kind::dpo; j.objective.code = method_code::trl; j.objective.critic = {}; j.rollout = {}; }},
   });
   check_all(ppo(method_code::llama_factory), {
