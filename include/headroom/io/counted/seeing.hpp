@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/vision_blocks.hpp>
+#include <headroom/io/huggingface/ties.hpp>
 
 namespace headroom::io::detail {
 
@@ -55,9 +56,9 @@ inline std::int64_t count_tower(const config& c, tally& t, const char* usual) {
   return c.size({"hidden_size"}, width != 0 ? width : config::required);
 }
 
-/// lm_head, where it is not the table of words. `listens`: the language model's own word counts, too.
+/// lm_head, where it is not the table of words. `listens`: the language model's own word counts, too, but in releases that read the outer one alone.
 inline void count_language_head(const config& c, tally& t, const language& l, bool tied, bool listens) {
-  if (!c.flag("tie_word_embeddings", tied) && !(listens && l.tied)) t.linear(component::head, l.hidden, l.vocab, false);
+  if (!c.flag("tie_word_embeddings", tied) && !(listens && l.tied && !reads_outer_alone(c))) t.linear(component::head, l.hidden, l.vocab, false);
 }
 
 /// Rows of a body: without a head, and with one. `Tied` is the class's default.

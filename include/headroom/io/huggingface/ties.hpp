@@ -45,8 +45,20 @@ inline void tie_by_release(const config& c, shape& m, bool before, bool since) {
 /// it is absent.
 inline void tie_around_text(const config& c, shape& m, bool usual) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", usual)); }
 
+/// Whether the file is of a release from 5.0 to 5.16, which reads the outer key alone where later ones take the text's word, too.
+inline bool reads_outer_alone(const config& c) {
+  const auto release = c.text({"transformers_version"}, "");
+  if (!release.starts_with("5.")) return false;
+  std::int64_t minor = 0;
+  for (const char digit : release.substr(2)) {
+    if (digit < '0' || digit > '9' || minor > 99) break;
+    minor = 10 * minor + (digit - '0');
+  }
+  return minor < 17;
+}
+
 /// … of classes that take the text's word where the outer one says no (transformers 5.17 configuration_qwen2_vl.py, _qwen2_5_vl.py, _glm4v.py,
-/// _glm4v_moe.py, _glm_ocr.py, _paddleocr_vl.py __post_init__).
-inline void tie_around_or_in_text(const config& c, shape& m) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", false) || m.tied); }
+/// _glm4v_moe.py, _glm_ocr.py, _paddleocr_vl.py __post_init__, by pull request 45857 of 2026-08-25).
+inline void tie_around_or_in_text(const config& c, shape& m) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", false) || (m.tied && !reads_outer_alone(c))); }
 
 }  // namespace headroom::io::detail
