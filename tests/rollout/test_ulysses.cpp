@@ -159,19 +159,44 @@ TEST_CASE("each thing that the exchange of heads is not modelled with is refused
   plain([](job& j) { j.model.gated_attention = true; });
   plain([](job& j) { j.model.attention_sinks = true; });
   plain([](job& j) { j.compile = true; });
-  // Whose, and of what: verl's GRPO, RLOO and SFT over FSDP, ms-swift's GRPO over what gathers no units.
+  // Whose, and of what: verl's GRPO, RLOO, PPO, its critic, which stands as a classifier, and SFT over FSDP; ms-swift's GRPO, SFT and what has no words over
+  // what gathers no units.
   using enum objective_kind;
-  for (const auto kind : {sft, dpo, kto, orpo, cpo, simpo, reward, classification, distill, ppo, grpo, rloo}) {
+  for (const auto kind : {sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, ppo, grpo, rloo}) {
+    CAPTURE(static_cast<int>(kind));
     auto j = base;
     j.objective.kind = kind;
-    CHECK(why(j).empty() == (kind == grpo || kind == rloo || kind == sft));
+    CHECK(why(j).empty() == (kind == grpo || kind == rloo || kind == ppo || kind == classification || kind == sft));
     j.sharding = zero(2);
-    CHECK(why(j).find("is modelled of verl's GRPO, RLOO and SFT over FSDP") != std::string::npos);
-    j.objective.code = method_code::ms_swift, j.batch.packed = true;
-    CHECK(why(j).empty() == (kind == grpo));
+    CHECK(why(j).find("is modelled of verl's GRPO, RLOO, PPO and SFT over FSDP") != std::string::npos);
+    j.objective.code = method_code::ms_swift, j.batch.packed = true, j.loss.kind = loss_kind::full;
+    CHECK(why(j).empty() == (kind == grpo || kind == sft || kind == classification || kind == embedding || kind == rerank));
     j.sharding = fsdp1();
-    CHECK_FALSE(why(j).empty());
+    CHECK(why(j).find("is modelled of verl's GRPO, RLOO, PPO and SFT over FSDP") != std::string::npos);
   }
+  // A critic alone: no trainer of verl's tunes a classifier.
+  auto tunes = base;
+  tunes.objective = {.kind = classification, .code = method_code::verl}, tunes.rollout = {};
+  CHECK(objection_to(tunes).sentence != nullptr);
+  // ms-swift's fine-tuning by its own loss, each thing by itself.
+  const auto own_loss = [&](bool stands, void (*change)(job&)) {
+    auto j = base;
+    j.objective.kind = sft, j.objective.code = method_code::ms_swift, j.batch.packed = true, j.loss.kind = loss_kind::full, j.sharding = zero(2);
+    change(j);
+    CHECK(why(j).empty() == stands);
+    CHECK((why(j).find("is modelled under DeepSpeed, by its own loss") != std::string::npos) != stands);
+  };
+  own_loss(true, [](job&) {});
+  own_loss(true, [](job& j) { j.loss.kind = loss_kind::chunked, j.loss.chunk_tokens = 1; });
+  own_loss(false, [](job& j) { j.loss.kind = loss_kind::chunked, j.loss.chunk_tokens = 0; });
+  own_loss(false, [](job& j) { j.loss.kind = {}; });
+  own_loss(false, [](job& j) { j.loss.kind = loss_kind::fused_linear; });
+  own_loss(false, [](job& j) { j.sharding = ddp(); });
+  own_loss(false, [](job& j) { j.loss.balances_experts = true; });
+  own_loss(false, [](job& j) { j.loss.logits = formats::fp32; });
+  own_loss(false, [](job& j) { j.model.logit_softcap = 30; });
+  own_loss(false, [](job& j) { j.model.fused_qkv = true; });
+  own_loss(false, [](job& j) { j.adapter.targets.bits |= module_set{module::head}.bits; });
   // Flash attention of samples without padding, which ms-swift joins to rows.
   auto j = base;
   j.attention = attention::sdpa;
