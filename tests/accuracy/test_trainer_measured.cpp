@@ -93,14 +93,11 @@ TEST_CASE("families, each with its worst step") {
       {"pythia", 0.0005}, {"cohere", 0.0004}, {"stablelm", 0.0005}, {"starcoder2", 0.0010}, {"nemotron", 0.0033}, {"olmo", 0.0037},
       {"bloom", 0.0018}, {"gptj", 0.0005}, {"gpt-bigcode", 0.0026}, {"vaultgemma", 0.0016}, {"nanochat", 0.0026}, {"ernie4.5-moe", 0.0029},
       {"glm4-moe", 0.0009}, {"smollm3", 0.0012}, {"dots1", 0.0004}, {"modernbert", 0.0038},
-<<<<<<< HEAD
       {"bert", 0.0015}, {"roberta", 0.0012}, {"xlm-roberta", 0.0017}, {"electra", 0.0015}, {"distilbert", 0.0030}, {"albert", 0.0040},
       {"deberta-v3", 0.0051}, {"bart", 0.0008}, {"t5", 0.0083}, {"flan-t5", 0.0200}, {"whisper", 0.0046}, {"llava", 0.0041},
       {"smolvlm", 0.0070}, {"idefics3", 0.0042}, {"paligemma", 0.0105}, {"pixtral", 0.0009}, {"mistral3", 0.0017}, {"gemma3-vl", 0.0043},
       {"internvl3", 0.0029}, {"qwen2-vl", 0.0020}, {"qwen2.5-vl", 0.0026}, {"qwen3-vl", 0.0036},
-=======
       {"falcon", 0.0073}, {"hunyuan", 0.0003}, {"minimax", 0.0003},
->>>>>>> 4dbdc5dc (Keep HunYuan's router in fp32, and copy the result of MiniMax-M2's attention)
   };
   // clang-format on
   std::map<std::string, double> worst;
