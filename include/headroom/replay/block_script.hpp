@@ -146,6 +146,7 @@ class script_writer {
     for (const auto t : each(s)) make_gradient(script_step::kind::make_pieced, gradient(t, second), t);
   }
   void make_gradient_piece(const wide_set& s, const wide_set& second, const operation& o, std::int64_t i) {
+    gradients_from_ = to_->steps.size();
     for (const auto t : each(s)) write(script_step::kind::add_piece, gradient(t, second), piece_of(t, o, i));
   }
   void drop_piece(const wide_set& storages, const wide_set& gradients, const operation&) {

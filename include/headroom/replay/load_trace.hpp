@@ -5,6 +5,7 @@
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/replay/wrap_trace.hpp>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <vector>
@@ -60,22 +61,24 @@ class load_trace {
     const bool by_weight = !whole.empty();
     for (auto w : list) {
       if (const bool here = w.layers.count > 0; here != in_layers) {  // one layer's update comes after another's
-        place_runs(s.model.layers);
+        place_runs();
         if (in_layers && s.model.layers > 1 && first < left_.updated.size()) left_.updated.push_back(updated_tensor{left_.updated[first]});
         first = left_.updated.size();
         in_layers = here;
       }
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
+      at_ = in_layers && !by_weight ? w.layers : once;
       load_weight(detail::joined(w, s), outside);
-      if (!in_layers || by_weight) place_runs(1);
+      if (!in_layers || by_weight) place_runs();
       for (std::int64_t i = 0; i < w.copies() && !whole.empty(); ++i) {
         memory_.free(whole.front());
         whole.pop_front();
       }
     }
-    place_runs(in_layers ? s.model.layers : 1);
+    place_runs();
+    at_ = once;
     if (adapts_tied_head(s)) load_adapters(detail::tied_head(s), 1);
-    place_runs(1);
+    place_runs();
     if (vectors_) load_vectors();
     load_the_rest(resident);
   }
@@ -120,16 +123,20 @@ class load_trace {
 
   /// Copies of a tensor, each with its states.
   void add(const state_bytes& one, std::int64_t copies, std::int64_t moments) {
-    runs_.push_back({one, copies, moments});
+    runs_.push_back({one, at_, copies, moments});
     const bool flat = vectors_ && one.trained_copy > bytes{0};
     if (one.updated.elements > 0 && copies > 0 && !flat && !partitions_) left_.updated.push_back(one.updated);  // the others are like it
   }
 
   /// Places what add() was given, layer by layer, as modules are moved and checkpoints read.
-  void place_runs(std::int64_t layers) {
-    for (std::int64_t at = 0; at < layers; ++at)
-      for (const auto& r : runs_)
-        for (auto i = checked::mul(at, r.copies) / layers; i < checked::mul(at + 1, r.copies) / layers; ++i) place_one(r.one, r.moments);
+  void place_runs() {
+    std::int64_t end = 0;
+    for (const auto& r : runs_) end = std::max(end, r.layers.at(r.layers.count - 1) + 1);
+    for (std::int64_t at = 0; at < end; ++at)
+      for (const auto& r : runs_) {
+        const auto copies_below = [&](std::int64_t layer) { return checked::mul(r.layers.below(layer), r.copies) / r.layers.count; };
+        for (auto i = copies_below(at); i < copies_below(at + 1); ++i) place_one(r.one, r.moments);
+      }
     runs_.clear();
   }
 
@@ -227,8 +234,11 @@ class load_trace {
   bool vectors_, partitions_;        ///< what trains lies in vectors, whole or cut
   struct run_of_copies {
     state_bytes one{};
+    layer_span layers{};
     std::int64_t copies{}, moments{};
   };
+  static constexpr layer_span once{0, 1, 1};
+  layer_span at_ = once;             ///< the layers that have what is loaded
   std::vector<run_of_copies> runs_;  ///< not placed yet
   bytes flat_{0};                    ///< DeepSpeed joins what trains in one vector
   loaded_model left_;
