@@ -97,7 +97,7 @@ TEST_CASE("what is decided without a replay is what a replay says, with any conf
 }
 
 TEST_CASE("a job whose tensors fit and whose segments do not, for all who ask") {
-  static constexpr job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .batch = {.micro = 2, .sequence = 8192}, .recompute = recompute::full};
+  static constexpr job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .batch = {.micro = 2, .sequence = 7680}, .recompute = recompute::full};
   constexpr auto estimated = estimate(j);
   static_assert(estimated.device() <= estimated.tightest().capacity);
   static_assert(!estimated.fits());
@@ -109,7 +109,7 @@ TEST_CASE("a job whose tensors fit and whose segments do not, for all who ask") 
   CHECK(replayed.tightest().fragmentation == bytes{0});
   CHECK(decide(j) == replayed);
   CHECK_FALSE(decided{}(j));
-  const std::string text = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb"}, "framework": "libtorch", "batch": {"micro": 2, "sequence": 8192}, "recompute": "full"})";
+  const std::string text = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb"}, "framework": "libtorch", "batch": {"micro": 2, "sequence": 7680}, "recompute": "full"})";
   for (const bool full : {true, false}) CHECK(io::admit({.job = text, .full = full}).decision == io::decision::does_not_fit);
 
   // One that fits by a replay alone.
