@@ -48,8 +48,8 @@ constexpr held_range family_ranges[] = {
     {"megatron-2023", metric::allocated, 0, 0.05},  {"fms", metric::allocated, 3, 0.25},  {"longlora", metric::device, 1, 0.26},
     {"bridge", metric::allocated, 0, 0.25},    {"fsdp-qlora", metric::allocated, 0, 0.05}, {"fsdp-qlora", metric::reserved, 0, 0.21},
     {"torchtitan", metric::reserved, 1, 0.27}, {"torchtune", metric::active, 0, 0.25},     {"torchtune", metric::allocated, 0, 0.25},
-    {"torchtune", metric::reserved, 1, 0.25},  {"peft", metric::reserved, 0, 0.20},        {"hf-bert", metric::device, 0, 0.30},
-    {"qwen", metric::device, 3, 0.25},         {"llmc", metric::device, 0, 0.30},          {"minicpmv", metric::device, 0, 2.2},
+    {"torchtune", metric::reserved, 1, 0.25},  {"peft", metric::reserved, 1, 0.20},        {"hf-bert", metric::device, 0, 0.30},
+    {"qwen", metric::device, 4, 0.25},         {"llmc", metric::device, 0, 0.30},          {"minicpmv", metric::device, 0, 2.2},
 };
 
 }  // namespace
