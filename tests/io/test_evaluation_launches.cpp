@@ -63,7 +63,7 @@ TEST_CASE("FastChat's evaluation of 32 samples at once keeps no keys and values"
                                     "--evaluation_strategy steps --fsdp 'full_shard auto_wrap offload' --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer --model_max_length 2048 --gradient_checkpointing True\n"}});
   REQUIRE(j.evaluation.batch == 32);
   auto kept = j;
-  kept.evaluation.use_cache = choice::unset;
+  kept.evaluation.use_cache = choice::yes;
   CHECK(estimate(kept).peak() - estimate(j).peak() >= bytes{std::int64_t{50'000'000'000}});
 }
 
