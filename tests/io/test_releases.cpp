@@ -124,7 +124,8 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   CHECK(job_of({run}, {"environment.transformers=4.48"}).framework == *frameworks::find("hf-trainer", 202501));
   CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=4.46.3"}).framework == frameworks::hf_trainer_202410);
   CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.3"}).framework == frameworks::hf_trainer_202601);
-  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.16"}).framework == frameworks::hf_trainer);
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.16"}).framework == frameworks::hf_trainer_202608);
+  CHECK(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}}, {"environment.transformers=5.17"}).framework == frameworks::hf_trainer);
   // A dense model runs as ever: nothing is assumed.
   CHECK(assumed(job_of({{"a.sh", clm + " --torch_dtype bfloat16"}})) == 0);
 }
@@ -147,12 +148,12 @@ TEST_CASE("TRL's loss is the older default, which the report says, unless the fi
   CHECK(yaml(sft).loss == whole.loss);
   CHECK(whole.loss.kind == loss_kind::unset);
   CHECK(yaml(sft + "loss_type: nll\n") == whole);
-  CHECK(yaml(sft, {"environment.trl=0.25.1", "environment.transformers=5.16"}) == whole);
+  CHECK(yaml(sft, {"environment.trl=0.25.1", "environment.transformers=5.17"}) == whole);
   CHECK(yaml(sft, {"environment.trl=1.10"}).loss.kind == loss_kind::chunked);
   CHECK(yaml(sft, {"environment.trl=1.7.0"}).loss.kind == loss_kind::chunked);
   CHECK(yaml(sft + "loss_type: chunked_nll\n").loss.kind == loss_kind::chunked);
   CHECK(yaml(sft + "use_liger_kernel: true\n").loss.kind == loss_kind::fused_linear);
-  CHECK(yaml(sft + "torch_dtype: float32\n", {"environment.transformers=5.16"}) == whole);  // a key that 1.0 no longer had
+  CHECK(yaml(sft + "torch_dtype: float32\n", {"environment.transformers=5.17"}) == whole);  // a key that 1.0 no longer had
   CHECK(holds(why(sft, {"environment.trl=new"}), "environment.trl must be a version, e.g. \"1.9\""));
   const imported::text file{"sft.yaml", sft};
   CHECK(job_of({file, {"run.sh", "python trl/scripts/sft.py --config sft.yaml --loss_type nll\n"}}).loss.kind == loss_kind::unset);
