@@ -118,7 +118,7 @@ TEST_CASE("steps that are right within 300 KiB of 1 to 10 GiB") {
       "llama-evaluation", "llama-adafactor", "llama-sgd", "qwen3-lora-qv-autocast", "qwen3-next", "qwen3.5-moe",
       "qwen3-moe-autocast", "mistral-lora-qv-autocast", "granite", "nemotron", "lfm2-moe", "lfm2-moe-recompute",
       "olmo3", "glm4-moe", "mixtral", "exaone4", "gemma4-lora-qv-autocast",
-      "gemma3-reentrant",
+      "gemma3-lora-recompute",
   };
   for (const auto* name : exact) {
     const auto r = std::find_if(rows().rows.begin(), rows().rows.end(), [&](const judged& one) { return one.what == io::metric::allocated && one.name == name; });

@@ -73,7 +73,7 @@ TEST_CASE("OLMo Hybrid and Falcon-H1 from their configurations to a report") {
         j.recurrence = kernels;
         j.recompute = mode;
         // Weights and tensors of a few MiB: ends of their blocks are not cut off.
-        CHECK(static_cast<double>(replay(j).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.012));
+        CHECK(static_cast<double>(replay(j).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.013));
       }
     }
     CHECK(cost(j).step.value > 0);
