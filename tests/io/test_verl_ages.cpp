@@ -76,8 +76,7 @@ TEST_CASE("what a silent command means, release by release") {
     CHECK(job_of(text(packs + eager + (r.graphs ? "False" : "True")), of).rollout.graphs == silent.rollout.graphs);
     CHECK(job_of(text(packs + eager + (r.graphs ? "True" : "False")), of).rollout.graphs != silent.rollout.graphs);
     // Samples are padded, or packed.
-    if (r.packed) CHECK(job_of(text(""), of) == silent);
-    else CHECK(holds(refusal_of(text(""), of), "padded samples"));
+    CHECK((job_of(text(""), of) == silent) == r.packed);
   }
 }
 
