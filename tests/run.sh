@@ -14,7 +14,7 @@
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
 #   sh tests/run.sh web        the page of examples/web and `estimate --html` in chromium (ten minutes, most of it the compiler's)
 #   sh tests/run.sh coverage   how many lines and branches of include/ the tests run; it fails below a floor (half an hour)
-# HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
+# HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30). Where that is longer, they are optimised, which takes the compiler minutes.
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
 
@@ -107,7 +107,7 @@ fuzz() {
     find examples/jobs examples/models examples/searches tests/data -type f -size -64k -name "$ends" | while read -r file; do
       cp "$file" "build-fuzz/seeds/$reader/$(echo "$file" | tr '/' '_')"
     done
-    "$fuzzer" "--reader=$reader" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+    "$fuzzer" "--reader=$reader" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
       -artifact_prefix="build-fuzz/found/$reader-" "build-fuzz/corpus/$reader" "build-fuzz/seeds/$reader" >"build-fuzz/fuzz-$reader.log" 2>&1 &
     started="$started $!:$reader"
   done
@@ -123,13 +123,16 @@ fuzz() {
   done
 }
 
-# The fuzzer is one file, which one core compiles for as long as several stages take: where it is asked for behind others, it begins beside them.
+fuzz_options=-O0
+[ "${HEADROOM_FUZZ_SECONDS:-30}" -le 30 ] || fuzz_options=-O1
+
+# The fuzzer takes a compiler as long as several stages: where it is asked for behind others, it begins beside them.
 ahead=
 begin_fuzzer() {
   case " $* " in *" fuzz "*) ;; *) return 0 ;; esac
   [ -z "$ahead" ] || return 0
   mkdir -p build-fuzz
-  { cmake --preset fuzz && cmake --build build-fuzz; } >build-fuzz/ahead.log 2>&1 &
+  { cmake --preset fuzz "-DHEADROOM_FUZZ_OPTIONS=$fuzz_options" && cmake --build build-fuzz; } >build-fuzz/ahead.log 2>&1 &
   ahead=$!
 }
 
@@ -171,14 +174,14 @@ for what in "$@"; do
         long=ON
         needs libtorch-dev python3-torch libbenchmark-dev
       }
-      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON \
+      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_COMPILED_OPTIONS=-O1 \
         -DHEADROOM_TEST_LONG=$long -DHEADROOM_LIBTORCH=$long -DHEADROOM_BUILD_BENCH=$long -DHEADROOM_BENCH_OPTIONS=-O0
       ;;
     # The next stages compile areas and readers with clang, too: here are its sentences for what must not compile, and the core's examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_IO=OFF ;;
-    # What runs long or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
-    sanitizers) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=OFF '-DHEADROOM_TEST_AREAS=step;units' ;;
-    sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;replay;solve' ;;
+    # Areas of constant expressions are checked by the compiler that evaluates them, readers and estimates under both sanitizers by the fuzzers.
+    sanitizers) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=OFF -DHEADROOM_TEST_AREAS=units ;;
+    sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;replay;solve;step' ;;
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
       if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
@@ -190,7 +193,7 @@ for what in "$@"; do
         if cmake --build "$folder" --target headroom_zoo; then passed=$((passed + 1)); else fail "the zoo in $folder"; fi
       done
       ;;
-    no-exceptions) stage no-exceptions '^$' ;;
+    no-exceptions) stage no-exceptions '^$' -DHEADROOM_BUILD_EXAMPLES=OFF ;;
     # /usr/bin/python3: the bindings are Debian's. The score is read, not held to: it differs from one draw to the next.
     mutants)
       needs python3 python3-clang-14
@@ -226,7 +229,7 @@ for what in "$@"; do
       ;;
     fuzz)
       wait "$ahead" || true  # what fails is said by the stage
-      stage fuzz '^$'
+      stage fuzz '^$' "-DHEADROOM_FUZZ_OPTIONS=$fuzz_options"
       fuzz
       ;;
     *) fail "there is no stage $what" ;;
