@@ -163,7 +163,7 @@ constexpr gpu half_of(gpu g) {
 }
 constexpr rates only_rates = [] {
   auto r = calibrated::hopper;
-  r.gap = r.kernel_gap = r.host_operation = r.host_kernel = r.host_compiled = r.latency = r.step = 0;
+  r.gap = r.kernel_gap = r.host_operation = r.host_kernel = r.host_step = r.host_compiled = r.latency = r.step = 0;
   return r;
 }();
 constexpr gpu whole_gpu = [] {

@@ -18,7 +18,7 @@ constexpr double matrices = 2.0 * h * h + 2.0 * h * kv + 3.0 * h * f, head = 1.0
 
 rates none() {
   rates r{.matmul = fast, .matmul_fp8 = fast, .flash_first = fast, .flash = fast, .flash_fast = fast, .memory = fast, .link = fast, .network = fast, .gap = 0};
-  r.unaligned = fast, r.host_operation = r.host_compiled = r.host_kernel = r.kernel_gap = r.latency = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
+  r.unaligned = fast, r.host_operation = r.host_compiled = r.host_kernel = r.host_step = r.kernel_gap = r.latency = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
   r.host_memory = r.nvme = 1e40;
   return r;
 }
@@ -331,7 +331,7 @@ TEST_CASE("what hid one transfer hides no other") {
 }
 
 // Two processes of one program take longer than either part: the GPU waits for what starts its kernels.
-// transformers' classes in its Trainer start one kernel an operation, which has rates of its own; elsewhere an operation is a module's or a fused kernel's.
+// transformers' classes in its Trainer start two kernels an operation, which has rates of its own; elsewhere an operation is a module's or a fused kernel's.
 TEST_CASE("a processor that is slower than its GPU sets the pace") {
   struct starts {
     profile of;
@@ -357,7 +357,7 @@ TEST_CASE("a processor that is slower than its GPU sets the pace") {
 }
 
 // Llama 2 7B in eager PyTorch on an A100 makes 25.5 tokens a second and waits for its processor (pytorch.org/blog/accelerating-generative-ai-2): 39.2 ms of 32
-// layers a forward, of 50 kernels a layer. The program of such a layer has 24 operations, a kernel or two each: between half as long and as long.
+// layers a forward, of 50 kernels a layer. The program of such a layer has 24 operations of two kernels each.
 TEST_CASE("what a processor takes for a forward is what was published of one") {
   job j{.model = models::llama_2_7b, .hardware = {.gpu = gpus::a100_sxm_80gb}, .framework = frameworks::hf_trainer, .precision = precisions::bf16, .batch = {.micro = 1, .sequence = 128}};
   auto shorter = j;
@@ -365,8 +365,8 @@ TEST_CASE("what a processor takes for a forward is what was published of one") {
   auto r = only(&rates::host_kernel);
   r.host_kernel = rates{}.host_kernel;
   const double both = 2 * (cost(j, r).step.value - cost(shorter, r).step.value);  // forward and backward
-  CHECK(both / 2 > 0.45 * 39.2e-3);
-  CHECK(both / 2 < 39.2e-3);
+  CHECK(both / 2 > 0.93 * 39.2e-3);
+  CHECK(both / 2 < 0.97 * 39.2e-3);
 }
 
 }  // namespace test_one_part_alone

@@ -156,7 +156,7 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_traffic(t, c, mixer_traffic(c, kind));
   add_traffic(t, c, feed_forward_traffic(c, kind));
   if (c.job->model.layer_input.width > 0 && c.job->model.altup.streams == 0) add_traffic(t, c, with_made([&] { return layer_input_block(c.layer, c.trained, true); }, traffic_of));
-  if (!c.layer.quantised.empty()) [[unlikely]] {
+  if (!c.layer.quantised.empty() || (recurrent(kind.mixer) && c.layer.recurrence == recurrence::eager)) [[unlikely]] {
     const bool parallel = c.job->model.parallel_block;
     const auto add = [&](const program& p) { add_dequantised(t, c, p); };
     if (kind.mixer != mixer_kind::none)

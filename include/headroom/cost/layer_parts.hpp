@@ -58,6 +58,7 @@ struct cost_scene {
   rates share{};
   module_set trained{};    ///< outside the stack, and in every layer where no selection names some
   double host_operation{};
+  double host_kernel{};    ///< … of a loop's
   double flow{1};          ///< of the layers, those that backward comes by
 };
 
@@ -101,7 +102,8 @@ constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& m
   t.backward.host += moved.operations * c.host_operation;
 }
 
-/// What dequantising moves beside weights: its temporaries are written and read, by kernels of their own.
+/// What dequantising moves beside weights, and a recurrence that PyTorch writes out beside what its program lists: temporaries are written and read, by kernels
+/// of their own.
 constexpr void add_dequantised(both_passes& t, const cost_scene& c, const program& p) {
   for (std::size_t i = 0; i < p.operations(); ++i) {
     const auto o = p[i];
@@ -195,8 +197,8 @@ constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
   const double kernels = eager ? looped_kernels(c.job->model, kind, c.layer.sequence) : 0.0;
   t.forward.gaps += kernels * c.share.gap;
   t.backward.gaps += 2 * kernels * c.share.gap;
-  t.forward.host += kernels * c.host_operation;
-  t.backward.host += kernels * c.host_operation;
+  t.forward.host += kernels * c.host_kernel;
+  t.backward.host += kernels * c.host_kernel;
 }
 
 }  // namespace headroom::detail

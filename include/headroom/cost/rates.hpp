@@ -28,8 +28,9 @@ struct rates {
   double unaligned{0.42};          ///< multiplications that tensor cores do not take, of the 32-bit vector peak
   double host_operation{83e-6};    ///< seconds of a processor core for an operation of a layer's program, kernels and Python together
   double host_compiled{30e-6};     ///< … where the layer is compiled
-  double host_kernel{24e-6};       ///< … where an operation is a kernel or two that eager PyTorch starts
+  double host_kernel{24e-6};       ///< … for a kernel that eager PyTorch starts
   double kernel_gap{1e-6};         ///< seconds of the device between such kernels
+  double host_step{9e-3};          ///< … of the processor in a step of transformers' Trainer, beside forward and backward: the GPU waits
   double latency{30e-6};           ///< seconds of an all-gather, a reduce-scatter or a message; an all-reduce is two of them
   double hop{10e-6};               ///< … more for each doubling of the nodes that it spans
   double round{40e-6};      ///< seconds of a round of a ring that leaves a node: of an all-gather or a reduce-scatter
@@ -57,8 +58,11 @@ struct rates {
 /// error there, too, and the others lie within 14 %. Not
 /// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme. host_kernel is published: Llama 2 7B in
 /// eager PyTorch on an A100 waits for its processor and gives 25.5 tokens a second (pytorch.org/blog/accelerating-generative-ai-2, 2023-11), 32 layers of 50 kernels
-/// each (gpt-fast model.py: two norms of 8, two rotary embeddings of 9, 16 more). Of the 24 operations of such a layer's program forward has up to two kernels each;
-/// those of adapters are one, and backward starts two each without Python: one is taken of every operation in either direction, which halves that forward.
+/// each (gpt-fast model.py: two norms of 8, two rotary embeddings of 9, 16 more). Of the 24 operations of such a layer's program forward has two kernels each, and
+/// so many are taken in either direction; a loop's are one, and so is each where adapters run beside: theirs are one, and Qwen's published LoRA runs that wait
+/// (QwenLM/Qwen README.md, 7B and 14B at 256 and 512 tokens) take no more. host_step is calibrated on the first, third,
+/// fifth, … of 40 runs of transformers' Trainer on one H100 (tests/accuracy/throughput_here.jsonl), among whole milliseconds: 9 and 10 fit nearly alike, mean
+/// logarithms of 0.110 and 0.105; the less is taken, as what measures waits for the GPU five times a step, which is in it.
 /// kernel_gap too: kernels of 2.9 µs follow each other every 3.8 (developer.nvidia.com/blog/cuda-graphs, 2019-09, figures as they are remembered).
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,

@@ -98,7 +98,8 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const bool captured = j.framework.graphs.capture != graph_capture::none;
   const bool kernels = j.framework.autocast.over_16bit && !s.layer.compiled;  // transformers' classes in its Trainer: an operation is a kernel or two
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
-               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : kernels ? share.host_kernel : share.host_operation, .flow = share_with_backward(j)};
+               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : kernels ? (j.adapter.active() ? 1 : 2) * share.host_kernel : share.host_operation, .flow = share_with_backward(j)};
+  c.host_kernel = kernels ? share.host_kernel : c.host_operation;
   if (kernels) c.share.gap = share.kernel_gap;
   c.layer.model = &s.model;
   return c;
@@ -199,13 +200,14 @@ constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const r
   r.communication = part(&pass_seconds::communication);
   r.launch = seconds{micros * slowest.both()} - r.matmul - r.attention - r.memory - r.communication;
   r.bubble = seconds{piped - micros * slowest.both()};
+  if (j.framework.autocast.over_16bit) r.launch = r.launch + seconds{c.share.host_step};
   cover forward{micros * slowest.forward, c.share.stall}, backward{micros * slowest.backward, c.share.stall};
   r.data_parallel = seconds{data_parallel_seconds(c, n, forward, backward)};
   r.optimizer = seconds{on_gpu ? updated_of(c, n) * update_bytes(s) / c.on.memory + c.share.step : c.share.step};
   if (on_gpu && s.optimizer.how == implementation::loop) r.optimizer = r.optimizer + seconds{n.tensors * c.host_operation};
   r.offload = seconds{offload_seconds(c, n, load.slowest.forward.away, {forward.left + backward.left, c.share.stall})};
   r.communication = r.communication + seconds{tied_seconds(c, ends)};
-  r.step = seconds{piped + tied_seconds(c, ends)} + r.data_parallel + r.optimizer + r.offload;
+  r.step = r.matmul + r.attention + r.memory + r.communication + r.launch + r.bubble + r.data_parallel + r.optimizer + r.offload;
 
   r.gpus = static_cast<double>(j.hardware.gpus());
   r.peak = c.on.peak;

@@ -34,7 +34,8 @@ constexpr std::string_view assumption_text(time_assumption a) {
     case time_assumption::fp8_in_one_share:
       return "8-bit and 4-bit multiplications sustain one calibrated share of their peak each, casts, scales and transposes included.";
     case time_assumption::host_bound:
-      return "the GPU waits for the processor in part of a step: one of the speed of published runs' is assumed; others differ by a factor of two.";
+      return "the GPU waits for the processor in part of a step: one of the speed of published runs' is assumed; others differ by a factor of two. Under transformers' Trainer "
+             "a kernel takes 24 us of it (published) and a step 9 ms more (calibrated on 20 small jobs of one H100's machine).";
     case time_assumption::graphs_start_themselves:
       return "layers captured in CUDA graphs do not wait for the processor; what is not captured is taken to keep up.";
     case time_assumption::compiled_start:
