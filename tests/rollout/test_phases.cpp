@@ -162,6 +162,15 @@ TEST_CASE("verl moves parameters and moments away, collects copies of the shards
   const auto merged = lora(j);
   CHECK(above_rest(merged, phase::sync) >= 4 * p7 - moments);
   CHECK(above_rest(merged, phase::sync) < 4 * p7 + (64 << 20));
+  // One rank has nothing to gather (torch distributed/fsdp/_init_utils.py: FULL_SHARD becomes NO_SHARD), and FSDP2's modules have no units that summon_full_params
+  // knows: what the engine gets back is all that comes.
+  auto alone = merged, second_kind = merged;
+  alone.hardware.gpus_per_node = 1;
+  alone.rollout.tensor = 1;
+  CHECK(above_rest(alone, phase::sync) <= 0);
+  CHECK(above_rest(alone, phase::sync) > -(1LL << 30));  // adapters' moments are on the host
+  second_kind.sharding = fsdp2();
+  CHECK(above_rest(second_kind, phase::sync) < 2 * p7);
 }
 
 TEST_CASE("ZeRO's flat buffers stay where they are, and their parameters lie there twice once ms-swift has moved them, until a step") {

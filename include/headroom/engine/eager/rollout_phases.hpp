@@ -90,6 +90,14 @@ constexpr bytes merged_adapter(const settled_job& s, const inventory& list) {
   return 2 * share(most, s.layer.adapter_width);
 }
 
+/// verl collects adapters by FSDP1's summon_full_params (verl/utils/fsdp_utils.py collect_lora_params, layered_summon_lora_params), which gathers the model whole
+/// before the adapters of it are copied to the host. One rank has nothing to gather: its units are not sharded (torch distributed/fsdp/_init_utils.py
+/// _init_core_state, NO_SHARD; _flat_param.py needs_unshard). FSDP2's modules have no such units, and each adapter is gathered by itself (full_tensor): less than a unit is.
+constexpr bool gathers_to_sync(const settled_job& s) {
+  const auto& j = *s.source;
+  return j.objective.code != method_code::verl || !j.adapter.active() || (s.flat && s.shards.parameters > 1);
+}
+
 /// The weights go to the engine: `stays` is what outlives a step. verl collects them with the optimizer on the host, under FSDP1 in copies of
 /// the shards, and moves its own away before the engine's weights are back.
 constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const engine_memory& e, const moment& stays) {
@@ -101,7 +109,7 @@ constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& 
   const auto layers = kind == sync_kind::all ? s.model.layers : kind == sync_kind::groups ? checked::ceil_div(s.model.layers, r.sync_groups) : 0;
   const auto beside = share(ceil_div(st.adapters * layers, s.model.layers), s.layer.adapter_kept);
   const bool verl = j.objective.code == method_code::verl;
-  const moment passing(row::gathered_parameters, sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket(), beside));
+  const moment passing(row::gathered_parameters, gathers_to_sync(s) ? sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket(), beside) : bytes{0});
   const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
   auto here = stays;
   if (j.objective.code == method_code::nemo_rl) {  // a tensor whole, as it is sent, and packed (dtensor_policy_worker_v2.py dtensor_params_generator); the optimizer waits on the host
