@@ -3,7 +3,9 @@
 #include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/headroom.hpp>
+#include <headroom/io/change_spelling.hpp>
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/job_reader.hpp>
 
 #include <doctest/doctest.h>
 
@@ -171,7 +173,7 @@ TEST_CASE("twice the nodes, or half the replicas, and as many sequences a step")
 TEST_CASE("advice whose step reads other sequences says so") {
   job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_40gb, .nodes = 1, .gpus_per_node = 4}, .framework = frameworks::hf_trainer, .precision = precisions::bf16_mixed,
         .sharding = fsdp2(), .batch = {.micro = 1, .sequence = 512}, .recompute = recompute::full, .attention = attention::flash};
-  static constexpr std::array nodes{changes::all[25]};
+  static constexpr std::array nodes{changes::all[29]};
   REQUIRE(nodes[0].text == "hardware.nodes doubled");
   const auto judge = [](const job& k) { return std::optional{judgement{bytes{0}, bytes{0}, k.hardware.nodes > 1}}; };
   const auto line = [&] {
@@ -188,7 +190,7 @@ TEST_CASE("advice whose step reads other sequences says so") {
 TEST_CASE("micro-batches that cannot be halved are kept") {
   job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8}, .framework = frameworks::megatron,
         .parallel = {.tensor = 4, .sequence = true, .pipeline = 4, .virtual_pipeline = 5}, .sharding = {.kind = sharding_kind::megatron_distributed_optimizer}, .batch = {.micro = 1, .sequence = 4096, .accumulation = 4}};
-  static constexpr std::array nodes{changes::all[25]};
+  static constexpr std::array nodes{changes::all[29]};
   REQUIRE(nodes[0].text == "hardware.nodes doubled");
   const auto judge = [](const job& k) { return objection_to(k) ? std::nullopt : std::optional{judgement{bytes{0}, bytes{0}, k.hardware.nodes > 2}}; };
   const auto all = advise(j, judge, 8, nodes);
@@ -200,6 +202,49 @@ TEST_CASE("micro-batches that cannot be halved are kept") {
   REQUIRE(halved.size() == 1);
   CHECK(halved[0].job.batch.accumulation == 4);
   CHECK(halved[0].larger == 1.0);
+}
+
+// verl's own script for this model on eight GPUs, whose adapters are collected layer by layer (examples/tuning/70b/qwen2-70b_grpo-lora_8_h100_fsdp_vllm.sh:
+// rollout.layered_summon=True). Without that all 72.7 B parameters are gathered in fp32, 271 GiB.
+TEST_CASE("adapters of a large model go to the engine layer by layer") {
+  const auto j = io::read_job(io::parse_json(R"({"model": "qwen2.5-72b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "hf-trainer",
+    "precision": {"parameters": "fp32", "compute": "bf16", "gradients": "fp32", "reduce": "fp32", "master": "none", "state": "fp32"}, "sharding": "fsdp1",
+    "batch": {"micro": 8, "sequence": 400, "padded": false}, "recompute": "full", "attention": "flash", "objective": {"kind": "grpo", "trainer": "verl", "reference": "adapter-off"},
+    "adapter": {"kind": "lora", "rank": 32, "targets": "all-linear", "format": "bf16"},
+    "rollout": {"engine": "vllm", "placement": "colocated", "share": 0.4, "tensor": 8, "sleep": 1, "prompt": 512, "completion": 1024, "generations": 5,
+                "trainer_moves": ["parameters", "optimizer"]}})", "job"));
+  const auto all = advise(j);
+  const auto t = texts(all);
+  REQUIRE(has(t, "rollout.sync_groups: a layer at a time"));
+  const auto& one = *std::find_if(all.begin(), all.end(), [](const advice& a) { return a.changes[0]->text.starts_with("rollout.sync_groups"); });
+  CHECK(one.job.rollout.sync_groups == 80);
+  CHECK(io::spelling_of(*one.changes[0], one.job).starts_with("actor_rollout_ref.rollout.layered_summon=True"));
+}
+
+TEST_CASE("an engine sleeps, a trainer makes room, and a reference is computed before") {
+  const auto base = io::read_job(io::parse_json(R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "precision": "bf16-mixed",
+    "sharding": {"kind": "zero", "stage": 3}, "batch": {"micro": 4, "sequence": 1024}, "recompute": "full", "objective": {"kind": "grpo", "trainer": "trl", "reference": "none"},
+    "rollout": {"engine": "vllm", "placement": "colocated", "share": 0.3, "sleep": 0, "prompt": 512, "completion": 512, "generations": 8}})", "job"));
+  auto j = base;
+  CHECK(changes::detail::engine_sleeps(j));
+  CHECK(j.rollout.sleep == 2);
+  CHECK_FALSE(changes::detail::engine_sleeps(j));
+  CHECK(estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)][row::rollout_engine] == bytes{0});
+  CHECK(estimate(base).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)][row::rollout_engine] > 14_GiB);
+  CHECK_FALSE(changes::detail::trainer_leaves(j));  // TRL's trainer puts nothing on the host
+  CHECK_FALSE(changes::detail::layer_by_layer(j));
+  j.objective.code = method_code::ms_swift;
+  CHECK(changes::detail::layer_by_layer(j));
+  CHECK(j.rollout.sync_groups == 28);
+  CHECK(changes::detail::trainer_leaves(j));
+  CHECK_FALSE(changes::detail::trainer_leaves(j));
+  job pairs{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .precision = precisions::bf16_mixed, .sharding = zero(2),
+            .batch = {.micro = 2, .sequence = 1024}, .objective = {.kind = objective_kind::dpo, .code = method_code::trl}};
+  const auto copied = estimate(pairs).ranks[0].at_peak[row::other_models];
+  CHECK(copied.count() == 2 * 8'030'261'248);  // whole: the reference's engine is of stage 0
+  CHECK(changes::detail::precomputed(pairs));
+  CHECK(estimate(pairs).ranks[0].at_peak[row::other_models] == bytes{0});
+  CHECK_FALSE(changes::detail::precomputed(pairs));
 }
 
 TEST_CASE("small GPUs of a mixed cluster are given fewer layers") {

@@ -4,6 +4,7 @@
 
 #include <headroom/cost/cost.hpp>
 #include <headroom/decide.hpp>
+#include <headroom/diagnose/method_changes.hpp>
 #include <headroom/solve/balance.hpp>
 
 #include <algorithm>
@@ -113,6 +114,10 @@ inline constexpr std::array all{
              return true;
            }},
     change{"parallel.stage_layers by what fits", [](job& j) { return detail::balanced_stages(j); }},
+    change{"rollout.sync_groups: a layer at a time", [](job& j) { return detail::layer_by_layer(j); }},
+    change{"rollout.sleep 2", [](job& j) { return detail::engine_sleeps(j); }},
+    change{"rollout.trainer_moves parameters and optimizer", [](job& j) { return detail::trainer_leaves(j); }},
+    change{"objective.reference precomputed", [](job& j) { return detail::precomputed(j); }},
     change{"sharding.kind megatron-distributed-optimizer",
            [](job& j) {
              if (j.sharding.divides() || !detail::replicas(j) || !j.framework.sharding.offers(sharding_kind::megatron_distributed_optimizer)) return false;

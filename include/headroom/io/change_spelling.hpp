@@ -74,6 +74,14 @@ inline constexpr auto change_spellings = std::to_array<change_spelling>({
     {"recompute full", "verl", "actor_rollout_ref.model.enable_gradient_checkpointing=True"},
     {"parallel.pipeline doubled", "verl-megatron", "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size={pipeline}"},
     {"parallel.context doubled", "verl-megatron", "actor_rollout_ref.actor.megatron.context_parallel_size={context}"},
+    // verl/trainer/config/rollout/rollout.yaml; TRL 1.10 grpo_config.py, dpo_config.py; ms-swift 4.6 swift/arguments/rlhf_args.py
+    {"rollout.sync_groups: a layer at a time", "verl", "actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.rollout.load_format=safetensors"},
+    {"rollout.sync_groups: a layer at a time", "", "ms-swift's --move_model_batches, as many as layers"},
+    {"rollout.sleep 2", "verl", "actor_rollout_ref.rollout.free_cache_engine=True"},
+    {"rollout.sleep 2", "", "TRL's --vllm_enable_sleep_mode True; ms-swift's --sleep_level 2"},
+    {"rollout.trainer_moves parameters and optimizer", "verl", "actor_rollout_ref.actor.fsdp_config.param_offload=True actor_rollout_ref.actor.fsdp_config.optimizer_offload=True"},
+    {"rollout.trainer_moves parameters and optimizer", "", "ms-swift's --offload_model true --offload_optimizer true"},
+    {"objective.reference precomputed", "", "TRL's --precompute_ref_log_probs True"},
 });
 // clang-format on
 
