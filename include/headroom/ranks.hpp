@@ -146,7 +146,8 @@ constexpr void add_stages(const auto& add, walked_kind& k, const divided_layers&
   for (std::int64_t device = 0; device < d.pipeline; ++device) {
     if (k.ranks_of(device) <= 0) continue;
     const auto here = slice_of(d, k.job.model.tied, device);
-    finish_rank(add(), k.job, walk_autograd(k.job, k.list, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
+    const auto* beside = here.head ? k.beside : nullptr;  // with the trained model's weights: elsewhere its layers take no more than that model's own
+    finish_rank(add(), k.job, walk_autograd(k.job, k.list, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers, beside), k.ranks_of(device), device);
   }
 }
 

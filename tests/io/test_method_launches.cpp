@@ -2,6 +2,7 @@
 // Launches of MedicalGPT's stages and of ms-swift's methods: the public files as they are in, jobs and estimates or sentences out.
 #include "imported.hpp"
 
+#include <headroom/decide.hpp>
 #include <headroom/headroom.hpp>
 #include <headroom/plan/judge.hpp>
 
@@ -59,9 +60,17 @@ TEST_CASE("MedicalGPT's reward model and DPO, on one GPU") {
   CHECK(pairs.recompute.mode == recompute_mode::full);
   // The frozen model of 1,543,714,304 parameters in four bytes.
   CHECK(estimate(pairs).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::model_parameters] >= bytes{std::int64_t{4} * 1'543'714'304});
-  // As they stand, one process has two GPUs, over which device_map lays the layers.
-  CHECK(stage("rm").parallel.pipeline == 2);
-  CHECK(holds(objection_to(stage("dpo")).in_words().what(), "methods other than sft are not modelled with layers spread over GPUs"));
+  // As they stand, one process has two GPUs, over which device_map lays the layers. The model's head is its embedding: logits and loss lie on the first.
+  for (const auto* name : {"rm", "dpo"}) {
+    CHECK(stage(name).parallel.pipeline == 2);
+    CHECK_FALSE(objection_to(stage(name)));
+    CHECK(decide(stage(name)).fits());
+  }
+  CHECK(estimate(stage("dpo")).peak() < estimate(pairs).peak());
+  // With the model that the script names, which sees: TRL's class for scores has the tower, and these texts never ask for it.
+  const auto seen = job_of({launch_file("medicalgpt-stages", "run_rm.sh")}, {"model=qwen3.5-2b"});
+  CHECK(seen.batch.images.none);
+  CHECK_FALSE(objection_to(seen));
 }
 
 TEST_CASE("MedicalGPT's GRPO, and what of it is no job") {

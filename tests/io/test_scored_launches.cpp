@@ -182,6 +182,20 @@ TEST_CASE("MedicalGPT's ppo stage is RLOO with a reward model, on one GPU") {
   CHECK(rest[row::other_models].count() >= 6 * p);
   CHECK(rest[row::other_models].count() < 6 * p + 1'000'000);
   CHECK(holds(refusal_of({launch_file("medicalgpt-stages", "run_ppo.sh")}, {"model=qwen2.5-1.5b", "hardware.gpus_per_node=1"}), "no file says how long a prompt is"));
+  // As it stands one process has two GPUs, and that is said with what would do.
+  const auto two = job_of({launch_file("medicalgpt-stages", "run_ppo.sh")}, {"model=qwen2.5-1.5b", "objective.reward=qwen2.5-1.5b", "rollout.prompt=1024"});
+  CHECK(holds(objection_to(two).in_words().what(), "let it see one GPU"));
+  // Of Qwen3.5 the policy is the text model, and the scores' class has the tower, too, which texts leave alone (transformers modeling_auto.py: Qwen3_5ForCausalLM,
+  // Qwen3_5ForSequenceClassification): its parameters in two bytes, without a head, which is the embedding, and with one score.
+  const auto sees = job_of({launch_file("medicalgpt-stages", "run_ppo.sh")}, {"model=qwen3.5-2b", "objective.reward=qwen3.5-2b", "hardware.gpus_per_node=1", "rollout.prompt=1024"});
+  CHECK(sees.model.vision.layers == 0);
+  CHECK(sees.objective.frozen.model.vision.layers > 0);
+  CHECK_FALSE(objection_to(sees));
+  const auto whole = count(sees.objective.frozen.model).total.count(), text = count(sees.model).total.count();
+  CHECK(whole > text);
+  const auto beside = estimate(sees).ranks[0].at_phase[static_cast<std::size_t>(phase::save)][row::other_models].count();
+  CHECK(beside >= 2 * (whole + 2048) + 4 * text);
+  CHECK(beside < 2 * (whole + 2048) + 4 * text + 2'000'000);
 }
 
 }  // namespace test_scored_launches

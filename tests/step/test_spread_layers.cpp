@@ -3,6 +3,7 @@
 // meta device: utils/modeling.py get_balanced_memory and infer_auto_device_map at 0dec477985 (2023-07-31), with whole decoder layers, in bf16.
 #include <headroom/full_report.hpp>
 #include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
 
 #include <doctest/doctest.h>
 
@@ -53,6 +54,57 @@ TEST_CASE("each GPU keeps the inputs of its own layers, and none of a pipeline's
   const std::int64_t x = 2 * 1024 * 4096;
   CHECK(kept(four, 1) - kept(eight, 1) == (10 - 5) * x);
   CHECK(kept(four, 8) == kept(four, 1));
+}
+
+/// accelerate brings what the model returns back to the first device (big_modeling.py dispatch_model): of a tied head the logits arise there, and a score is nothing.
+TEST_CASE("pairs over the GPUs of one process: the loss lies with the head") {
+  auto j = spread_over({8, 512, 512, 2048, 4096, {2, 3, 3, 0}});
+  j.model.tied = true;
+  j.hardware.gpus_per_node = j.parallel.pipeline = 2;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  j.objective = {.kind = objective_kind::dpo, .code = method_code::trl};
+  auto whole = j;
+  whole.hardware.gpus_per_node = whole.parallel.pipeline = 1;
+  whole.parallel.schedule = {};
+  const auto spread = estimate_all(j), one = estimate_all(whole);
+  REQUIRE(spread.ranks.size() == 2);
+  const auto at = [](const rank_report& r, phase p) { return r.at_phase[static_cast<std::size_t>(p)]; };
+  CHECK(at(spread.ranks[0], phase::loss_forward)[row::logits] == at(one.ranks[0], phase::loss_forward)[row::logits]);
+  CHECK(at(spread.ranks[1], phase::loss_forward)[row::logits] == bytes{0});
+  CHECK(spread.ranks[0].has(phase::reference));
+  CHECK_FALSE(spread.ranks[1].has(phase::reference));
+  CHECK(at(one.ranks[0], phase::loss_forward)[row::logits].count() >= 8 * 2 * 1023 * 4096);  // of two sequences, by TRL's 8 bytes for each of V × R
+  CHECK(at(spread.ranks[0], phase::load)[row::model_parameters] + at(spread.ranks[1], phase::load)[row::model_parameters] == at(one.ranks[0], phase::load)[row::model_parameters]);
+  // A copy for a reference, a head of its own, and stages that run side by side are something else.
+  const auto why = [&](auto change) {
+    auto k = j;
+    change(k);
+    return std::string{objection_to(k).in_words().what()};
+  };
+  CHECK(why([](job& k) { k.objective.reference = reference_way::copy; }).find("with weights of its own") != std::string::npos);
+  CHECK(why([](job& k) { k.model.tied = false; }).find("model.tied") != std::string::npos);
+  CHECK(why([](job& k) { k.parallel.schedule = schedule::one_forward_one_backward; }).find("in stages over GPUs") != std::string::npos);
+}
+
+TEST_CASE("a reward model over two GPUs, whose tower never runs: the tower lies in front, the score behind") {
+  auto j = spread_over({24, 2048, 512, 6144, 248320, {2, 3}});
+  j.model = io::read_job(io::parse_json(R"({"model": "qwen3.5-2b", "hardware": {"gpu": "h200-sxm-141gb", "gpus_per_node": 1}, "framework": "hf-trainer", "batch": {"micro": 1, "sequence": 8, "images": {"none": true}}})", "job")).model;
+  j.batch.images.none = true;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  j.objective = {.kind = objective_kind::reward, .code = method_code::trl};
+  auto whole = j;
+  whole.hardware.gpus_per_node = whole.parallel.pipeline = 1;
+  whole.parallel.schedule = {};
+  const auto spread = estimate_all(j), one = estimate_all(whole);
+  const auto here = [](const rank_report& r) { return r.at_phase[static_cast<std::size_t>(phase::load)][row::model_parameters]; };
+  REQUIRE(spread.ranks.size() == 2);
+  CHECK(here(spread.ranks[0]) + here(spread.ranks[1]) == here(one.ranks[0]));
+  // All parameters of the model and one score of 2,048, in bf16; its embedding, tied to a head that is not made, is in front.
+  CHECK(here(one.ranks[0]).count() >= 2 * (count(j.model).total.count() + 2048));
+  CHECK(here(one.ranks[0]).count() < 2 * (count(j.model).total.count() + 2048) + 65'536);  // some vectors stay in fp32
+  CHECK(here(spread.ranks[0]).count() > 2 * 248'320LL * 2048);
+  for (const auto& r : spread.ranks)
+    for (const auto p : {phase::forward, phase::loss_forward, phase::backward}) CHECK(r.at_phase[static_cast<std::size_t>(p)][row::logits] == bytes{0});
 }
 
 }  // namespace test_spread_layers

@@ -28,7 +28,8 @@ constexpr objection check_tower_layers(const job& j, const auto& no) {
     return f.megatron() && !f.deepspeed() && !f.nanotron() ? objection{} : no("headroom: towers of Megatron's own layers (model.vision.kind \"megatron-clip\") are Megatron-LM's: framework must be megatron; it is", j.framework.label);
   if (v.projector == projector_kind::norm_mlp && v.projector_hidden > 0)
     return no("headroom: InternVL's projector (\"norm-mlp\") is as wide inside as what it delivers: model.vision.projector_hidden must be left out, unless the tower is Megatron-LM's own; projector_hidden", v.projector_hidden);
-  if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift))
+  const bool spread = j.batch.images.none && properties_of(j.parallel.schedule).one_process;
+  if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift && !spread))
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
   if (j.batch.images.none) return {};  // engine/eager/limits.hpp
   if (v.projector == projector_kind::contrastive || v.attention_pool)

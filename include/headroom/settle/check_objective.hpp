@@ -41,7 +41,8 @@ constexpr objection check_role(const job& j, const model_role& t, const auto& no
   if (const auto why = check(t.model, no)) return why;
   if (t.model.layers > (std::int64_t{1} << 16)) return no("headroom: the layers of a model beside the trained one (objective.teacher, reward, critic) must be at most 2^16", t.model.layers);
   const auto &v = t.model.vision, &of = j.model.vision;
-  const bool sees_alike = v.kind == of.kind && v.patch == of.patch && v.merge == of.merge && v.image == of.image && (j.objective.has_teacher() || j.objective.reward_teaches());
+  const bool reads_texts = of.kind == vision_kind::none && v.held == 0 && !j.framework.modules.megatron() && !j.sharding.divides();  // its tower is there, and does nothing
+  const bool sees_alike = reads_texts || (v.kind == of.kind && v.patch == of.patch && v.merge == of.merge && v.image == of.image && (j.objective.has_teacher() || j.objective.reward_teaches()));
   if (t.model.head != head_kind::language || t.model.classes > 0 || (v.kind != vision_kind::none && !sees_alike) || t.model.encoder.layers > 0 || t.model.pattern.names_own())
     return no("headroom: teachers, reward models and critics with towers, encoders, layers of one's own or heads of their own are not modelled by this version, but for a teacher that sees as the trained model does: name the language model that they were made of");
   if (t.parameters.quantised()) return no("headroom: a quantised teacher, reward model or critic is not modelled by this version; its parameters must be fp32, bf16 or fp16");
@@ -120,6 +121,21 @@ constexpr objection check_nemo_units(const job& j, const auto& no) {
   return {};
 }
 
+/// Methods of a model whose layers are spread over the GPUs of one process. accelerate brings what the model returns back to the first, where the loss is
+/// computed (big_modeling.py dispatch_model, io_same_device): nothing to speak of where it is a score, or lies there already.
+constexpr objection check_spread_method(const job& j, const auto& no) {
+  const auto& o = j.objective;
+  if (!properties_of(j.parallel.schedule).one_process) return no("headroom: methods other than sft are not modelled in stages over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
+  if (generates(o.kind) || j.rollout.given())
+    return no("headroom: methods that generate are not modelled with layers spread over GPUs by one process: let it see one GPU (CUDA_VISIBLE_DEVICES=0: parallel.pipeline 1 and hardware.gpus_per_node 1), or start a process for each; parallel.pipeline", j.parallel.pipeline);
+  const bool own = traits_of(o.kind).teacher || (traits_of(o.kind).reference && o.reference != reference_way::none && o.reference != reference_way::precomputed && (o.reference == reference_way::copy || !j.adapter.active()));
+  if (own) return no("headroom: a reference or teacher with weights of its own is not modelled beside layers that one process spreads over GPUs: parallel.pipeline must be 1, or objective.reference \"adapter-off\", \"precomputed\" or \"none\"; it is", j.parallel.pipeline);
+  if (traits_of(o.kind).vocabulary && !j.model.tied)
+    return no("headroom: of models whose layers one process spreads over GPUs, methods that read logits are modelled where the head is the embedding's matrix (model.tied), so that logits arise where the loss is: parallel.pipeline must be 1; it is", j.parallel.pipeline);
+  if (scores_beside_words(o)) return no("headroom: a score beside a language head is not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
+  return {};
+}
+
 /// Methods whose steps are walked.
 constexpr objection check_method_step(const job& j, const auto& no) {
   const auto& o = j.objective;
@@ -136,7 +152,8 @@ constexpr objection check_method_step(const job& j, const auto& no) {
     return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward, verl of sft, nemo-rl of sft, dpo and grpo");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
-  if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
+  if (j.parallel.pipeline > 1)
+    if (const auto why = check_spread_method(j, no)) return why;
   const bool joined = o.code == method_code::verl && generates(o.kind) && (j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut);
   if (j.loss.kind != loss_kind::unset && j.loss.kind != loss_kind::full && !joined)
     return no("headroom: of methods other than sft only losses of whole logits are modelled by this version; loss.kind must be \"full\"");

@@ -54,6 +54,7 @@ constexpr bool stands_alone(const job& j) { return j.adapter.active() && j.adapt
 /// What a role has of its own, in the job that its standing is.
 constexpr void stand_as(job& r, const model_role& role) {
   if (!role.given()) return;
+  if (r.model.vision.kind == vision_kind::none && role.model.vision.kind != vision_kind::none) r.batch.images.none = true;
   r.model = role.model;
   if (role.parameters.set()) r.precision = {.parameters = role.parameters};
   if (role.stage >= 0) r.sharding.stage = role.stage;

@@ -15,7 +15,7 @@ constexpr inventory weights_of_slice(const inventory& list, const model_slice& h
   inventory r = inventory::blank();
   for (auto w : list) {
     if (w.layers.count == 0) {
-      const bool in_front = w.role == module::embedding || w.role == module::position;
+      const bool in_front = w.role == module::embedding || w.role == module::position || w.role == module::vision || w.role == module::projector;
       if (in_front ? here.embedding : here.head) r.add(w);
       continue;
     }

@@ -58,7 +58,7 @@ struct step_facts {
     bias = detail::relative_positions(sc).total;
     bias_gradient = ops::masks_biases(sc, s.model) && s.source->recompute.mode != recompute_mode::full ? bytes{0} : bias;
     shared = detail::shared_by_layers(s, sc);
-    if (slice.embedding && !slice.head) {  // accelerate hands the logits back on the device that the tokens were on
+    if (slice.embedding && !slice.head && s.model.head == head_kind::language) {  // accelerate hands the logits back on the device that the tokens were on
       const auto width = sc.loss_program == loss_style::upcast_in_loss ? sc.width : sc.loss.logits.width();
       handed_over = bytes{checked::mul(sc.tokens, sc.vocabulary, width)};
     }

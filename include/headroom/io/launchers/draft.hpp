@@ -166,6 +166,8 @@ class draft {
   std::optional<fact> least_samples, packed_row, joined_samples, loss_rows;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
+  /// Samples of text alone, whatever the model sees.
+  std::optional<said> reads_texts;
   /// What is evaluated; and what is where an older release runs.
   std::optional<evaluated_examples> evaluates, evaluates_before;
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.

@@ -31,6 +31,7 @@ class medicalgpt_method {
   /// What is wanted and what is not goes through the model one after the other; here both go at once.
   void rewards() {
     d_->replace("objective", {{"kind", "reward"}, {"trainer", "trl"}}, v_->source());
+    d_->reads_texts = draft::said{"", v_->source()};
     const std::string what = "both answers of a pair go through the model at once, which MedicalGPT's RewardTrainer lets go one after the other";
     d_->notes.push_back(v_->source() + ": " + what);
     d_->assumed.push_back(what);

@@ -38,6 +38,7 @@ inline text_class text_class_of(const shape& m) {
 
 /// The model that a program of texts trains, which loads it by AutoModelForCausalLM.
 inline void settle_text_class(draft& d) {
+  if (d.reads_texts && d.has({"model"}) && !d.has({"batch", "images"}) && model_of(d).vision.kind != vision_kind::none) d.say({"batch", "images", "none"}, true, d.reads_texts->place);
   if (!d.causal || !d.has({"model"}) || d.has_read(file_kind::job)) return;
   auto m = model_of(d);
   if (m.vision.kind == vision_kind::none && m.vision.held == 0) return;
