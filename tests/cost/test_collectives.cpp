@@ -71,6 +71,29 @@ TEST_CASE("all-reduces over A100s of a node") {
   CHECK(all > 0);
 }
 
+// Bus bandwidths of 1 GiB over nodes of 8 H100 with EFA of 3,200 Gbit/s, in GB/s: the 95th percentile of the runs of the Ultra-Scale Playbook's sweep, each of
+// which measured first (assets/data/benchmarks/pp_comm_bandwidth.html; nanotron trainer.py measure_bandwidth at 67c5ebb6). Gathers end in a copy of the whole. Nothing
+// ran beside them: in a step they are slower.
+TEST_CASE("collectives over nodes of H100s") {
+  struct measured {
+    std::int64_t nodes;
+    double reduced, gathered;
+  };
+  constexpr measured runs[] = {{4, 219, 229}, {8, 193, 178}, {16, 188, 127}, {32, 194, 77}, {64, 177, 44}};
+  constexpr double whole = 1 << 30;
+  constexpr cluster those{.gpu = gpus::h100_sxm_80gb, .nodes = 64, .gpus_per_node = 8, .network_gbit = 3200};
+  constexpr auto m = machine_of(those, gpus::h100_sxm_80gb, calibrated::hopper, formats::bf16, 0.25);
+  for (const auto& r : runs) {
+    CAPTURE(r.nodes);
+    const rank_group world{8 * r.nodes, 1};
+    CHECK(all_reduce_volume(whole, world.size) / reduce_seconds(m.links, world, whole) / 1e9 == doctest::Approx(r.reduced).epsilon(0.15));
+    const double copied = 2 * whole / m.memory;
+    const double gathered = all_gather_volume(whole, world.size) / (gather_seconds(m.links, world, whole) + copied) / 1e9;
+    CHECK(gathered < 1.05 * r.gathered);
+    CHECK(gathered > 0.75 * r.gathered);
+  }
+}
+
 TEST_CASE("a link domain may be wider than a node") {
   constexpr auto m = machine_of({.gpu = gpus::gb200_186gb, .nodes = 16, .gpus_per_node = 4}, gpus::gb200_186gb, calibrated::blackwell, formats::bf16, 0.5);
   BOTH(m.links.domain == 72);

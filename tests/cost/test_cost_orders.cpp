@@ -257,7 +257,7 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   }
 }
 
-// cost/rates.hpp: FlashAttention-2 sustains 0.23 of an H100's peak, cuDNN's kernel 0.55.
+// cost/rates.hpp: FlashAttention-2 sustains 0.25 of an H100's peak, cuDNN's kernel 0.55.
 TEST_CASE("torch's own attention is cuDNN's on Hopper since 2.11") {
   const auto seconds_with = [](const gpu& g, attention kernel, std::int32_t torch) {
     job j = plain;
@@ -269,7 +269,7 @@ TEST_CASE("torch's own attention is cuDNN's on Hopper since 2.11") {
   const auto& hopper = gpus::h100_sxm_80gb;
   const double first = seconds_with(hopper, attention::sdpa, 0);
   CHECK(seconds_with(hopper, attention::sdpa, 210) == first);
-  for (const std::int32_t torch : {211, 214}) CHECK(first / seconds_with(hopper, attention::sdpa, torch) == doctest::Approx(0.55 / 0.23));
+  for (const std::int32_t torch : {211, 214}) CHECK(first / seconds_with(hopper, attention::sdpa, torch) == doctest::Approx(0.55 / 0.25));
   CHECK(seconds_with(hopper, attention::flash, 214) == first);
   for (const auto& g : {gpus::a100_sxm_80gb, gpus::b200_sxm_180gb}) CHECK(seconds_with(g, attention::sdpa, 214) == seconds_with(g, attention::sdpa, 0));
 }
@@ -284,12 +284,12 @@ TEST_CASE("a framework's date says which attention is torch's own, and torchtita
   };
   const double first = seconds_under(frameworks::hf_trainer_202601, attention::sdpa, 0);
   CHECK(seconds_under(frameworks::hf_trainer, attention::sdpa, 210) == first);
-  CHECK(first / seconds_under(frameworks::hf_trainer, attention::sdpa, 0) == doctest::Approx(0.55 / 0.23));
+  CHECK(first / seconds_under(frameworks::hf_trainer, attention::sdpa, 0) == doctest::Approx(0.55 / 0.25));
   CHECK(seconds_under(frameworks::hf_trainer, attention::flash, 0) == first);
   for (const auto kernel : {attention::sdpa, attention::flash}) {
     const double before = seconds_under(frameworks::torchtitan_202508, kernel, 0);
     for (const auto* f : {&frameworks::torchtitan_202510, &frameworks::torchtitan_202602, &frameworks::torchtitan_202607})
-      CHECK(before / seconds_under(*f, kernel, 210) == doctest::Approx(0.55 / 0.23));
+      CHECK(before / seconds_under(*f, kernel, 210) == doctest::Approx(0.55 / 0.25));
   }
 }
 
@@ -334,7 +334,7 @@ TEST_CASE("grouped experts start as many kernels whatever their number") {
     return cost(j);
   };
   const auto few = launch_of(frameworks::torchtitan_202508, 16), many = launch_of(frameworks::torchtitan_202508, 128);
-  CHECK(many.launch.value <= few.launch.value);
+  CHECK(many.launch.value <= few.launch.value * (1 + 1e-9));  // what a difference of sums rounds to
   CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * launch_of(frameworks::hf_trainer_202503, 16).step.value);
   CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * many.step.value);
 }

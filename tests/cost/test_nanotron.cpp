@@ -30,10 +30,31 @@ double started(std::int64_t tensor, bool asynchronous, bool gathers_again = true
     j.framework.communication.keeps_gathered = !gathers_again;
     return seconds_of(j);
   };
-  return (with(12) - with(2)) / 10 / 8 / rates{}.host_operation;
+  return (with(12) - with(2)) / 10 / 8 / calibrated::hopper.host_operation;
+}
+
+/// Of a step over so many data-parallel ranks, what each layer more adds, by one rate alone.
+double sliced(std::int64_t ranks, bool shards) {
+  rates r{.matmul = 1e30, .flash_first = 1e30, .flash = 1e30, .flash_fast = 1e30, .memory = 1e30, .link = 1e30, .network = 1e30};
+  r.unaligned = 1e30, r.host_operation = r.kernel_gap = r.latency = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
+  const auto with = [&](std::int64_t layers) {
+    auto j = small(layers, 1);
+    j.hardware.nodes = ranks / 8, j.hardware.gpus_per_node = 8;
+    j.model.fused_qkv = j.model.fused_gate_up = true;
+    if (shards) j.sharding = zero(1);
+    return cost(j, r).step.value;
+  };
+  return (with(12) - with(2)) / 10 / r.host_slice;
 }
 
 }  // namespace
+
+// optim/zero.py _all_gather_params and distributed.py all_gather_coalesced: of each parameter (four matrices and two norms a layer) each rank's part is a slice, and a copy.
+TEST_CASE("ZeRO-1 of nanotron slices every parameter for every rank") {
+  CHECK(sliced(16, true) == doctest::Approx(16 * 6));
+  CHECK(sliced(256, true) == doctest::Approx(256 * 6));
+  CHECK(sliced(256, false) == doctest::Approx(0));
+}
 
 TEST_CASE("operations that a processor starts for a layer, forward and backward") {
   // models/llama.py. Forward: norm, q | k | v, their copy in another order, keys beside values and their copy, queries and keys turned, attention, output, sum;

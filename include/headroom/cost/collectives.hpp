@@ -56,9 +56,14 @@ constexpr double ring_rounds(const fabric& f, const rank_group& g) {
 constexpr double gather_seconds(const fabric& f, const rank_group& g, double whole) {
   return g.size <= 1 ? 0.0 : start_up(f, g) + ring_rounds(f, g) + all_gather_volume(whole, g.size) / ring_rate(f, g);
 }
-/// … by a tree, whose rounds grow as the doublings of the nodes do (NCCL 2.4 on).
+/// … by a tree, whose rounds grow as the doublings of the nodes do (NCCL 2.4 on), and which sustains less of the network once inner nodes have two
+/// children.
 constexpr double reduce_seconds(const fabric& f, const rank_group& g, double whole) {
-  return g.size <= 1 ? 0.0 : 2 * start_up(f, g) + all_reduce_volume(whole, g.size) / ring_rate(f, g);
+  if (g.size <= 1) return 0.0;
+  const auto local = local_members(f, g);
+  auto rate = ring_rate(f, g);
+  if (g.size > 2 * local && f.tree * f.network * static_cast<double>(local) < rate) rate = f.tree * f.network * static_cast<double>(local);
+  return 2 * start_up(f, g) + all_reduce_volume(whole, g.size) / rate;
 }
 /// Each rank sends the other ranks' shares of `held` bytes directly: within the domain through links, the rest, or a `part` of it, through
 /// the network.

@@ -32,6 +32,7 @@ struct fabric {
   double network{};           ///< bytes a second of a GPU to other nodes, its share of the node's
   double latency{};           ///< seconds of a collective inside a node
   double hop{};               ///< … more for each doubling of the nodes
+  double tree{1};             ///< share of the network that a tree sustains
   double round{};             ///< … of a round of a ring that leaves a node
   std::int64_t domain{1};     ///< GPUs that the links join
 };
@@ -126,6 +127,7 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
              .network = 1.25e8 * r.network * share,
              .latency = r.latency,
              .hop = r.hop,
+             .tree = r.tree,
              .round = r.round,
              .domain = g.link_domain > c.gpus_per_node ? g.link_domain : c.gpus_per_node};
   return m;

@@ -22,7 +22,8 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
   const bool adapted = s.source->adapter.active();
   for (const auto& w : list) {
     auto n = static_cast<double>(w.elements()) * static_cast<double>(w.copies());
-    auto copies = static_cast<double>(w.copies());
+    const bool joined = s.source->framework.modules.nanotron() && (w.role == module::k_proj || w.role == module::v_proj || w.role == module::up_proj);
+    auto copies = joined ? 0.0 : static_cast<double>(w.copies());  // one tensor with queries, or the gate
     if (w.split != split_axis::none) n /= static_cast<double>(w.expert ? c.layer.expert_tensor : c.layer.tensor);
     if (w.expert) n /= static_cast<double>(c.layer.expert), copies /= static_cast<double>(c.layer.expert);
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
@@ -138,6 +139,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? spread(shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
     if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = backward.beside(scatter, one_backward);
     if (j.framework.communication.overlaps_parameters) gather = forward.beside(gather, one_forward);
+    if (j.framework.modules.nanotron()) gather += static_cast<double>(ranks) * n.tensors * c.share.host_slice;
     return scatter + gather;
   }
   const double reduce = spread_seconds(reduce_seconds, f, all, reduced, experts, held);

@@ -96,11 +96,11 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = s.multiplies;
   const bool captured = j.framework.graphs.capture != graph_capture::none;
-  const bool kernels = j.framework.autocast.over_16bit && !s.layer.compiled;  // transformers' classes in its Trainer: an operation is a kernel or two
+  const bool kernels = j.framework.autocast.over_16bit && !s.layer.compiled;  // transformers' classes in its Trainer: an operation is two kernels at most
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : kernels ? (j.adapter.active() ? 1 : 2) * share.host_kernel : share.host_operation, .flow = share_with_backward(j)};
   c.host_kernel = kernels ? share.host_kernel : c.host_operation;
-  if (kernels) c.share.gap = share.kernel_gap;
+  if (kernels || j.framework.modules.nanotron()) c.share.gap = share.kernel_gap;
   c.layer.model = &s.model;
   return c;
 }
