@@ -18,9 +18,17 @@ constexpr bool replays_experts(const job& j) {
   return experts_at_once(j.model, j.framework.experts) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
 }
 
-/// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP, of one model alone.
+/// A step of one model, beside another that runs forward alone, or none: no phases of generation and scoring.
+constexpr bool replays_method(const job& j) {
+  const auto& o = j.objective;
+  if (!has_own_loss(o)) return true;
+  return !generates(o.kind) && (!j.rollout.given() || j.rollout.placement == rollout_place::separate) && !o.critic.given() && !o.has_reward() && !o.reward_adapter && !o.averages && o.reference != reference_way::swapped &&
+         o.code != method_code::nemo_rl && j.framework.runtime == runtime::autograd && j.model.vision.kind == vision_kind::none;
+}
+
+/// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
-  return !has_own_loss(j.objective) && j.framework.runtime == runtime::autograd && j.framework.modules.eager() && (!j.model.sparse() || replays_experts(j)) &&
+  return replays_method(j) && j.framework.runtime == runtime::autograd && j.framework.modules.eager() && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 && j.model.distinct_layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&

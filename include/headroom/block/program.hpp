@@ -167,6 +167,7 @@ class program {
   [[nodiscard]] constexpr std::size_t returns_at() const { return is_.returns_at; }
   /// Marks the place where another model runs. A walk that is to stop there takes it for the place above.
   constexpr void other_here() { is_.other_at = is_.operations; }
+  [[nodiscard]] constexpr std::size_t other_at() const { return is_.other_at; }
   constexpr void return_at_other() { is_.returns_at = is_.other_at; }
   /// A copy of a weight for its matrix multiplication: who times that counts the bytes that it moves (cost/layer_parts.hpp, add_linear).
   constexpr void moves_with_matrix(tensor t) { put(is_.copies, t); }

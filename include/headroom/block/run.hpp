@@ -153,6 +153,8 @@ template <class Listener>
   if (mode == recording::again) to.alive |= cut<Set>(p.kept());
   for (std::size_t i = 0; i < p.operations(); ++i) {
     if (i == p.returns_at()) to.returns();
+    if constexpr (requires { to.other(); })
+      if (i == p.other_at()) to.other();
     const auto& o = p.template at<Set>(i);
     const auto fresh = p.storages(o.makes) & ~to.alive;
     to.alive |= fresh;

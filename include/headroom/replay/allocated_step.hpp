@@ -37,6 +37,7 @@ class allocated_step {
   allocated_step(const settled_job& s, tensor_memory& m, const Layers& layers) : job_(&s), memory_(&m), stack_(s, m, layers) {
     for (auto& slot : slots_) slot.resize(static_cast<std::size_t>(s.model.layers) + 2);
   }
+  void beside(std::function<void()> other) { stack_.beside(std::move(other)); }
   [[nodiscard]] const scene& sizes() const { return stack_.sizes(); }
   void start_from(const step_facts& f, loaded_model&& start) {
     facts_ = &f;

@@ -34,6 +34,7 @@ struct script_step {
     keep_weight,  ///< the gradient of a weight is complete
     pass,         ///< the model hands its outputs to the caller, or their gradient is there
     product,      ///< a backward has come to its first matrix
+    other,        ///< another model runs
   };
   kind what{};
   row of{};
@@ -94,6 +95,7 @@ class script_writer {
   }
   void returns() { write(script_step::kind::pass, 0); }
   void enters() { returns(); }
+  void other() { write(script_step::kind::other, 0); }
 
   void adopt(tensor t) { first_[at(t)] = std::exchange(to_->output, block_script::nowhere); }
   void make_gradients(const wide_set& s, const wide_set& second) {

@@ -6,6 +6,7 @@
 #include <headroom/replay/tensor_memory.hpp>
 
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,8 @@ class block_trace {
     return backward(p, b, gradient, sink, [] {});
   }
 
+  /// What another model does when it runs.
+  void beside(std::function<void()> other) { other_ = std::move(other); }
   /// From here on, temporaries that a collective reads are held for its stream when they are freed (tensor_memory::retire).
   void retire_communicated(bool yes) { retires_ = yes; }
 
@@ -104,6 +107,9 @@ class block_trace {
         case script_step::kind::keep_weight: keep_weight(h, s, sink); break;
         case script_step::kind::pass: pass(); break;
         case script_step::kind::product: m.begin_product(); break;
+        case script_step::kind::other:
+          if (other_) other_();
+          break;
       }
     }
     b.alive = script.left;
@@ -127,6 +133,7 @@ class block_trace {
   tensor_memory* memory_;
   std::vector<block_script> scripts_;
   std::vector<handle> slots_;  // of the run that goes on
+  std::function<void()> other_;
   bool retires_ = false;
 };
 

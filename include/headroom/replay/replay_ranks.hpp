@@ -45,13 +45,14 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.total()));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers);
+  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers, kind);
   trace.run();
   if (watch.listener != nullptr) watch.listener->begin();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
+  const auto asked = s.layer.compares ? max(rank.allocated, trace.peak_asked()) : rank.allocated;  // another model's forward is counted at its tallest
   const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
-  if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
+  if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - asked);
   rank.active = max(rank.allocated, bytes{allocator.peak_active()});
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }

@@ -18,6 +18,7 @@ class stack_trace {
 
   template <class Layers>
   stack_trace(const settled_job& s, tensor_memory& m, const Layers& layers) : reentrant_(s.reentrant), memory_(&m), blocks_(m), stack_(s, layers) {}
+  void beside(std::function<void()> other) { blocks_.beside(std::move(other)); }
   [[nodiscard]] const scene& sizes() const { return stack_.sizes; }
   [[nodiscard]] const detail::layer_runs& runs() const { return stack_.cut; }
   /// The loss, or one number.

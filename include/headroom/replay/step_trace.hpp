@@ -3,10 +3,12 @@
 #pragma once
 
 #include <headroom/replay/allocated_step.hpp>
+#include <headroom/replay/other_trace.hpp>
 #include <headroom/engine/eager/fsdp1_units.hpp>
 #include <headroom/engine/eager/fsdp2_units.hpp>
 #include <headroom/engine/eager/whole_parameters.hpp>
 
+#include <memory>
 #include <variant>
 
 namespace headroom {
@@ -16,10 +18,14 @@ class step_trace {
  public:
   template <class Layers = detail::shipped_layers>
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a,
-             const replay_watch& watch = {}, const Layers& layers = {})
+             const replay_watch& watch = {}, const Layers& layers = {}, std::size_t kind_of_gpu = 0)
       : memory_(a, watch), tensors_(s, memory_, layers), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
     const auto& kind = s.source->sharding;
     tensors_.start_from(facts_, load_trace(s, st, w, memory_, a).run(list, resident));
+    if (s.layer.compares) {
+      other_ = std::make_unique<other_trace>(s, kind_of_gpu, memory_, layers);
+      tensors_.beside([this] { other_->forward(); });
+    }
     memory_.reset_peak();
     if (kind.cuts_tensors())
       runs_.emplace<running<fsdp2_units<allocated_step>>>(facts_, list, tensors_);
@@ -71,6 +77,7 @@ class step_trace {
   allocated_step tensors_;
   step_facts facts_;
   std::variant<std::monostate, running<whole_parameters<allocated_step>>, running<fsdp2_units<allocated_step>>, running<fsdp1_units<allocated_step>>> runs_;
+  std::unique_ptr<other_trace> other_;  ///< a reference or a teacher
   bool stays_{};
 };
 

@@ -102,8 +102,18 @@ constexpr bytes wide_logits(const job& j, const settled_job& of) {
   return states(s, list_of(s, layers));
 }
 
-/// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which
-/// ZeRO-3 still has gathered as much as a forward needs.
+/// What is gathered of another model, while its layers run and at its head. Weights of its own are gathered beside what the trained model has gathered; shared
+/// ones are those of the trained model's engine, of which ZeRO-3 still has gathered as much as a forward needs.
+struct gathered_beside {
+  bytes layers{}, head{};
+};
+constexpr gathered_beside gathered_of_other(const settled_job& s, const state_bytes& st, const windows& w, other_weights which) {
+  const auto& sharding = s.source->sharding;
+  if (!sharding.by(sharder::deepspeed) || !sharding.cuts(sharded_state::weights)) return {w.forward.total, w.loss.total};
+  if (which == other_weights::shared) return {};
+  return {w.forward.total, max(w.forward.total, share(st.largest, s.precision.parameters.width()))};  // it is not run back through: nothing is kept for reuse
+}
+
 [[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const auto& layers, const model_role& role) {
   const job standing = standing_of_other(*trained.source, role);
   settled_job s = settle_checked(standing, kind);
@@ -114,12 +124,10 @@ constexpr bytes wide_logits(const job& j, const settled_job& of) {
   const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states, joined ? loss_style::fused_scores : loss_style::logits);
   const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
   other_model r;
-  auto around = w.forward.total, around_head = w.loss.total;
-  if (zero3) around_head = max(w.forward.total, share(st.largest, s.precision.parameters.width()));  // it is not run back through: nothing is kept for reuse
-  if (which == other_weights::shared && zero3) around = around_head = bytes{0};
+  const auto around = gathered_of_other(s, st, w, which);
   const auto copied = trained.source->objective.code == method_code::verl && !role.given() && !joined ? scores_of_padded(trained, s.layer, false) : bytes{0};
-  r.at_head = bare.head + around_head + wide_logits(*trained.source, s) + copied;
-  r.forward = max(bare.layers + around, r.at_head);
+  r.at_head = bare.head + around.head + wide_logits(*trained.source, s) + copied;
+  r.forward = max(bare.layers + around.layers, r.at_head);
   if (which == other_weights::shared) return r;
   r.resident = place_of_parameters(standing) == place::on_gpu ? st.gpu[row::model_parameters] : st.frozen_extra;
   if (zero3) r.resident += share(st.small, s.precision.parameters.width());
