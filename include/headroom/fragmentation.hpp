@@ -53,6 +53,7 @@ constexpr bytes turnover_of(const rank_report& r) {
     most = max(most, rows[row::gradients] + rows[row::activations] + rows[row::logits] + rows[row::gathered_parameters] + rows[row::communication_buffers] +
                          rows[row::temporaries]);
   }
+  if (r.has(phase::reference)) most = max(most, r[phase::reference] - r[phase::save]);  // another model's forward comes and goes, too
   return most;
 }
 
