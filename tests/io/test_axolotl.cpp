@@ -101,7 +101,6 @@ TEST_CASE("formats of weights and of autocast") {
   CHECK(yaml(adapters + "bf16: false\n").precision == precisions::fp32);
   CHECK(yaml(adapters + "bf16:\n").precision == precisions::fp32);  // null is not "auto"
   CHECK(yaml(adapters + "bf16: false\nload_in_8bit: true\n").precision.parameters == formats::fp16);
-  CHECK(yaml(whole + "bf16: full\n").precision == precisions::bf16);
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nattn_implementation: sdpa\n"), "axo.yaml:3: without flash attention a model that trains as a whole has its norms, embedding and head in fp32"));
 }
 

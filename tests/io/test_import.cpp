@@ -443,9 +443,6 @@ TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bit
   CHECK(said("finetuning_type: full\nfp16: true\n").precision == precisions::fp16_autocast);
   CHECK(said("finetuning_type: full\nbf16: true\nuse_adam_mini: true\n").precision == precisions::bf16_autocast);
   CHECK(said("finetuning_type: full\n").precision == precisions::fp32);
-  CHECK(said("finetuning_type: full\npure_bf16: true\n").precision == precisions::bf16);
-  CHECK(said("finetuning_type: full\nuse_badam: true\nbf16: true\n").precision == precisions::bf16);
-  CHECK(said("finetuning_type: full\nuse_badam: true\n").precision == precisions::bf16);
   CHECK(said("finetuning_type: lora\n").precision.parameters == formats::bf16);
   CHECK(said("finetuning_type: lora\n").precision.compute == formats::bf16);
   CHECK(said("finetuning_type: lora\n").adapter.format == formats::fp32);
@@ -455,7 +452,6 @@ TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bit
   CHECK(last.precision == precision{.parameters = formats::fp32, .compute = formats::bf16, .frozen = formats::bf16});
   CHECK(last.trainable.list[0].first_layer == 30);
   CHECK(said("finetuning_type: freeze\nfp16: true\n").precision.frozen == formats::fp16);
-  CHECK(said("finetuning_type: freeze\npure_bf16: true\n").precision == precisions::bf16);
   CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\n"}}), "neither bf16 nor fp16 is given, by which both are multiplied"));
   const auto pro = said("finetuning_type: freeze\nbf16: true\nuse_llama_pro: true\nfreeze_trainable_layers: 8\n").trainable;
   REQUIRE(pro.size == 8);

@@ -59,7 +59,7 @@ inline json_value axolotl_document(const job& given) {
                   {"gradient_accumulation_steps", j.batch.accumulation},
                   {"sequence_len", j.batch.sequence},
                   {"sample_packing", j.batch.packed},
-                  {"bf16", f == formats::bf16},
+                  {"bf16", f != formats::bf16 ? json_value(false) : j.precision.autocast == choice::no && j.precision.parameters == f ? json_value("full") : json_value(true)},
                   {"fp16", f == formats::fp16},
                   {"gradient_checkpointing", full},
                   {"activation_offloading", j.offload.activations == place::on_cpu},

@@ -102,9 +102,10 @@ class axolotl_config {
     const bool alone = v_->on("bfloat16"), half_alone = v_->on("float16"), eight = v_->on("load_in_8bit");
     v_->on("float32");  // nothing reads it
     const bool weights = brain || whole || alone;
-    a_.put("bf16", brain || alone, "bf16");
+    // "full" hands the Trainer bf16_full_eval alone, and nothing is autocast; TRL's configurations take bf16 where neither is said (trl/trainer/base_config.py,
+    // __post_init__), and DeepSpeed's "auto" is either of the two (transformers integrations/deepspeed.py, trainer_config_process).
+    a_.put("bf16", brain || alone || (whole && (!a_.method.empty() || a_.given("deepspeed"))), "bf16");
     a_.put("fp16", half && !weights, "fp16");
-    if (whole && v_->word_now("adapter").empty()) d_->replace("precision", "bf16", v_->place("bf16"));
     a_.dtype = weights ? "bfloat16" : eight || half || half_alone ? "float16" : "float32";
     a_.put("dtype", a_.dtype, weights ? "bf16" : half ? "fp16" : "float16");
   }

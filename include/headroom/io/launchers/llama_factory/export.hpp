@@ -69,7 +69,8 @@ inline json_value llama_factory_document(const job& given) {
   if (j.offload.activations == place::on_cpu) a["use_unsloth_gc"] = true;
   a["flash_attn"] = j.attention == attention::eager ? "disabled" : j.attention == attention::flash ? "fa2" : j.attention == attention::flash3 ? "fa3" : "sdpa";
   const auto& p = j.precision;
-  if (p.parameters == formats::bf16 && p.gradients == formats::bf16 && !p.master.present() && !detail::under_deepspeed(j)) a["pure_bf16"] = true;
+  const bool kept = j.adapter.active() ? p.autocast == choice::no : p.gradients == formats::bf16;  // an adapter's base is in bf16 either way
+  if (p.parameters == formats::bf16 && kept && !p.master.present() && !detail::under_deepspeed(j)) a["pure_bf16"] = true;
   detail::factory_optimizer(a, j, target);
   detail::factory_parts(a, j, target);
   detail::check_trainer(j, a, "llama-factory", target);

@@ -31,16 +31,15 @@ class trainer_formats {
       else if (off != nullptr)
         d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("dropout"));
       d_->half = draft::said{v_->one_of("dtype", "fp16", {"fp16", "bf16"}), v_->place("dtype")};
-    } else if (pure || resident) {
-      d_->replace("precision", "bf16", v_->place(pure ? "pure_bf16" : "use_badam"));
     } else if (is_brain || is_half) {
       d_->half = draft::said{is_brain ? "bf16" : "fp16", v_->place(is_brain ? "bf16" : "fp16")};
     } else if (!d_->half) {
       if (!p_->method.empty() && p_->method != "simpo" && brain == nullptr) return brain_by_release(), loaded();
       if (brain == nullptr && p_->recompute == checkpoints::unknown) fail("headroom: " + v_->source() + ": bf16 is not given, and TRL's default differs by release: say bf16 true or false");
-      d_->half = draft::said{"no", v_->source()};
+      d_->half = draft::said{"no", pure ? v_->place("pure_bf16") : v_->source()};
     }
     loaded();
+    if (pure || resident) d_->loaded = draft::said{"bf16", v_->place(pure ? "pure_bf16" : "use_badam")};  // what trains, too; autocast is bf16's alone (hparams/parser.py, get_train_args)
   }
   /// The format in which the weights are loaded alone.
   void loaded() {
