@@ -106,6 +106,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   }
   take_commands(d, all, with);
   keep_programs(d, all);
+  d.given = with.script.environment;
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
     if (in.kind == file_kind::launch && in.file.extension() == ".env") {

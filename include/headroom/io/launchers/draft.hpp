@@ -128,6 +128,7 @@ class draft {
   std::optional<said> awaits_vocabulary, awaits_rows;
   std::vector<named_file> named;
   std::vector<program_text> programs;  ///< given beside the launch
+  std::vector<std::pair<std::string, std::string>> given;  ///< names and values (--env), for what a text computes
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.

@@ -113,10 +113,19 @@ class python_values {
       if (plain && end == t.size()) names_[target[0].text].push_back({i, t.subspan(k + 1), true});
       else if (plain) names_[target[0].text].push_back({i, last_part(t.subspan(k + 1)), true});
       else if (target[0].is != python_word::name || !detail::is_mark(target[1], "."))
-        for (const auto& n : target)
-          if (n.is == python_word::name) unknown(n);
+        several(i, target, last_part(t.subspan(k + 1)));
       from = k + 1;
     }
+  }
+  /// a, b = 1, 2: each name has the value at its place; else none is known.
+  void several(std::size_t i, std::span<const python_token> target, std::span<const python_token> value) {
+    const auto names = detail::between_commas(target), values = detail::between_commas(value);
+    const bool each = names.size() == values.size() && std::all_of(names.begin(), names.end(), [](const auto& n) { return n.size() == 1 && n[0].is == python_word::name; });
+    if (each)
+      for (std::size_t k = 0; k < names.size(); ++k) names_[names[k][0].text].push_back({i, values[k], true});
+    else
+      for (const auto& n : target)
+        if (n.is == python_word::name) names_[n.text].push_back({i, {}, false});
   }
   static std::span<const python_token> last_part(std::span<const python_token> t) {  // of a = b = 3
     std::size_t from = 0;
@@ -238,8 +247,10 @@ class python_values {
     const auto last = std::string_view{whole}.substr(whole.rfind('.') == std::string::npos ? 0 : whole.rfind('.') + 1);
     if (i < t.size() && detail::is_mark(t[i], "(")) {
       const auto end = detail::past_bracket(t, i);
-      const bool empty = end == i + 2;
+      const bool empty = end == i + 2, of_torch = whole == "getattr" && end == i + 5 && t[i + 1].text == "torch" && t[i + 3].is == python_word::text;
+      const auto named = of_torch ? t[i + 3].text : std::string{};  // getattr(torch, "bfloat16")
       i = end;
+      if (of_torch) return named;
       return empty && (last == "is_bfloat16_supported" || last == "is_bf16_supported") ? python_value{true} : given(whole);
     }
     if (i < t.size() && detail::is_mark(t[i], "[")) return i = detail::past_bracket(t, i), python_value{};

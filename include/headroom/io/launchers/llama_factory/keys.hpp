@@ -66,5 +66,10 @@ inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"virtual_pipeline_model_parallel_size", ""}, {"visual_inputs", "false"},
 });
 // clang-format on
+/// Of its trainings over Megatron-Core alone (hparams/training_args.py, mcore_adapter's and Megatron-Bridge's; train/mca, train/megatron_bridge).
+inline constexpr std::string_view factory_over_megatron =
+    "tensor_model_parallel_size|pipeline_model_parallel_size|virtual_pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size|sequence_parallel|use_distributed_optimizer|overlap_grad_reduce|overlap_param_gather|"
+    "recompute_granularity|recompute_method|recompute_num_layers|apply_rope_fusion|bias_activation_fusion|masked_softmax_fusion|cross_entropy_loss_fusion|calculate_per_token_loss|moe_grouped_gemm|moe_token_dispatcher_type|"
+    "account_for_embedding_in_pipeline_split|account_for_loss_in_pipeline_split|use_packed_sequences|megatron_pretrained_checkpoint|mixed_precision|use_mca|use_megatron_bridge";
 
 }  // namespace headroom::io::detail

@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/programs/python_calls.hpp>
 #include <headroom/io/launchers/programs/program_keys.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
+#include <headroom/io/launchers/trl/text.hpp>
 #include <headroom/io/syntax/notebook.hpp>
 
 namespace headroom::io {
@@ -154,7 +155,8 @@ inline void import_python(draft& d, std::string_view text, const std::string& so
   const detail::python_program p{d, code.text, source, code.lines, given};
   const auto unsloth = [&](const python_call& c) { return c.callee.starts_with("Fast") && c.callee.ends_with("Model.from_pretrained"); };
   if (std::any_of(p.calls().begin(), p.calls().end(), unsloth)) return detail::unsloth_text{d, p, line}.import();
-  fail("headroom: " + source + ": no training is read of this text: Unsloth's FastLanguageModel.from_pretrained with TRL's SFTTrainer is; of other programs give the command that starts them" + (notebook ? "" : ", and the text beside it"));
+  if (detail::is_trl_text(p)) return detail::trl_text{d, p, line}.import();
+  fail("headroom: " + source + ": no training is read of this text: TRL's SFTTrainer, DPOTrainer and GRPOTrainer are, and Unsloth's FastLanguageModel with SFTTrainer; of other programs give the command that starts them" + (notebook ? "" : ", and the text beside it"));
 }
 
 }  // namespace headroom::io

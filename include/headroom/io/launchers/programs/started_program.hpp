@@ -24,6 +24,7 @@
 #include <headroom/io/launchers/torchtitan/import.hpp>
 #include <headroom/io/launchers/trainer/import.hpp>
 #include <headroom/io/launchers/trainer/keys.hpp>
+#include <headroom/io/launchers/trl/text.hpp>
 #include <headroom/io/launchers/verl/import.hpp>
 #include <headroom/io/launchers/verl/import_sft.hpp>
 
@@ -44,6 +45,7 @@ class started_program {
     if (!d_->programs.empty() && !script.empty() && !never_trains(script) && (p == nullptr || p->name == "transformers")) {  // a copy under another name
       const auto [known, first] = by_text_.try_emplace(file_of_path(script));
       if (first) known->second = program_by_text(*d_, script);
+      if (first && known->second == nullptr && trl_text_beside(*d_, script) != nullptr) known->second = program_named("trl-sft");
       if (known->second != nullptr) return known->second;
     }
     return p == nullptr && !never_trains(script) ? otherwise_ : p;
@@ -97,6 +99,7 @@ class started_program {
     if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::accelerate) != d_->unread.end()) import_accelerate(*d_, document{*d_->accelerate});
     const bool script = !c.words[i].text.starts_with("--");
     auto words = std::span{c.words}.subspan(script ? i + 1 : i);
+    if (script && otherwise_ == nullptr && trains_by_its_text(c.words[i], words)) return;
     const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
     if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
     if (p != nullptr && p->name != "ms-swift" && p->takes == file_kind::trainer && one_process && script) d_->alone = draft::said{in_quotes(c.words[i].shown()), at(c.words[i].line)};  // training_args.py, _setup_devices
@@ -115,6 +118,15 @@ class started_program {
     if (holds != nullptr) words = own = trl_own_arguments(*d_, *holds, c.words[i], words, source_);
     arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
     if (holds != nullptr) ask_trl_release(*d_, c.words[i], source_);
+  }
+  /// A script whose own text says what it trains.
+  bool trains_by_its_text(const shell_word& script, std::span<const shell_word> words) {
+    const auto* given = trl_text_beside(*d_, script.text);
+    if (given == nullptr) return false;
+    if (!words.empty()) fail("headroom: " + at(words[0].line) + ": " + in_quotes(words[0].shown()) + " is given to " + in_quotes(script.shown()) + ", whose text has no parser of arguments: take it out");
+    if (one_process) d_->alone = draft::said{in_quotes(script.shown()), at(script.line)};
+    trl_text{*d_, python_program{*d_, given->text, file_of_path(given->file), {}, d_->given}, 0}.import();
+    return true;
   }
   /// A script goes by its name, which a changed copy has, too.
   void says_whose(const training_program& p, const shell_word& script) {

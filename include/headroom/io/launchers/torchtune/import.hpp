@@ -218,6 +218,9 @@ inline std::string other_recipe(const json_value& root) {
   const auto name = loss != nullptr && loss->is_string() ? loss->get<std::string>() : std::string{};
   if (any({"teacher_model", "teacher_checkpointer", "kd_loss"})) return "distillation (a teacher beside the model)";
   if (name.find("DPO") != std::string::npos || name.find("RSO") != std::string::npos || name.find("SimPO") != std::string::npos) return "preference training (a second model, or pairs of answers)";
+  const auto* model = value_at(root, "model._component_");
+  const auto builder = model != nullptr && model->is_string() ? model->get<std::string>() : std::string{};
+  if (builder.find("vision") != std::string::npos || builder.find("flamingo") != std::string::npos) return "a model that sees (an encoder of images, and layers that attend to what it makes)";
   if (any({"ppo_epochs", "grpo_samples", "reward_functions", "policy_model", "orchestration", "ref_checkpointer", "ref_policy_checkpointer"})) return "reinforcement learning (several models, and generation)";
   return {};
 }

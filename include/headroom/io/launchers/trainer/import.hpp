@@ -122,6 +122,7 @@ class trainer_arguments {
     const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
     const bool packs = v_.on("packing", joins) || neat || sft_packing() || packs_by_handbook(*d_, v_, p_->name);  // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
+    if (p_->name == "trl-sft" && v_.on("padding_free") && !packs) trl_without_padding(*d_, v_);
     if (packs && p_->name != "open-instruct") return;  // it lays a micro-batch's samples end to end (open_instruct/padding_free_collator.py), as long as they are
     sample_lengths_of_data();
     // InternVL pads to the limit but where it groups by length (internvl/train/dataset.py, preprocess_*).
@@ -203,7 +204,7 @@ class trainer_arguments {
       if (rule == key_rule::unknown) rule = rule_of(transformers_passed, key, value);
       if (rule == key_rule::passed) continue;
       if (rule == key_rule::refused)
-        d_->unmodelled_key(key, value, v_.place(key));
+        d_->unmodelled_key(key, value, v_.place(key), factory_ && among_words(factory_over_megatron, key) ? "of LLaMA-Factory's trainings over Megatron-Core, which USE_MCA and USE_MEGATRON_BRIDGE start" : "");
       else
         d_->unknown_key(key, v_.place(key), meant(key));
     }

@@ -22,4 +22,17 @@ inline void trl_default_length(draft& d, const named_values& v) {
   d.assumed.push_back(what);
 }
 
+/// padding_free: the samples of a micro-batch lie one behind the other in one row, and flash attention takes them apart by their positions
+/// (trl/trainer/sft_trainer.py DataCollatorForLanguageModeling, since 0.16; transformers modeling_flash_attention_utils.py). Other kernels get a mask of all
+/// tokens by all tokens, which TRL warns of.
+inline void trl_without_padding(draft& d, const named_values& v) {
+  const auto place = v.place("padding_free");
+  if (v.word_now("attn_implementation").find("flash") == std::string::npos)
+    return d.unmodelled_key("padding_free", true, place, "without flash attention: a mask of all tokens by all tokens keeps samples apart; attn_implementation flash_attention_2 makes none");
+  d.say({"batch", "packed"}, true, place);
+  const std::string what = "samples lie one behind the other without padding: each is taken to be as long as the limit, which takes most";
+  d.notes.push_back(place + ": " + what);
+  d.assumed.push_back(what);
+}
+
 }  // namespace headroom::io::detail
