@@ -205,7 +205,7 @@ TEST_CASE("what it trains for") {
   CHECK(holds(refused(run + "--task_type seq_cls"), "num_labels is required: how many classes"));
   CHECK(holds(refused(run + "--task_type seq_cls --num_labels some"), "num_labels must be a whole number"));
   CHECK(said(run + "--task_type seq_cls --num_labels 2 --padding_free true --attn_impl flash_attn").batch.packed);
-  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model bert-base-uncased --max_length 64 --task_type seq_cls --num_labels 2"), "architectures end in ForSequenceClassification"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model answerdotai/ModernBERT-base --max_length 64 --task_type seq_cls --num_labels 2"), "architectures end in ForSequenceClassification"));
   CHECK(holds(refused(run + "--task_type prm"), "accepted: causal_lm, seq_cls, embedding, reranker, generative_reranker"));
   CHECK(holds(refused(run + "--num_labels 2"), "num_labels = 2 is not modelled"));
   // Weights of tokens: the same cross entropy, which Liger's kernel has no part in.
@@ -283,6 +283,20 @@ TEST_CASE("rows of several samples need flash attention") {
 }
 
 // swift/model/register.py _add_new_special_tokens: whether its rows are enough is the tokenizer's to say.
+TEST_CASE("a classifier over BERT is its own class, by its name or by its configuration") {
+  const imported::text script{"s.sh", "swift sft --model AI-ModelScope/bert-base-chinese --tuner_type lora --target_modules all-linear --torch_dtype bfloat16 --max_length 512 --num_labels 2 --task_type seq_cls\n"};
+  const imported::text config{"config.json", R"({"architectures": ["BertForSequenceClassification"], "model_type": "bert", "vocab_size": 21128, "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072,
+    "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "id2label": {"0": "a", "1": "b"}})"};
+  const std::vector<std::string> one{"hardware.gpus_per_node=1"};
+  auto named = job_of({script}, one);
+  const auto read = job_of({script, config}, one);
+  CHECK(named.model.classes == 2);
+  named.model.label = read.model.label;
+  CHECK(named == read);
+  CHECK(estimate(read).ranks[0].allocated == estimate(named).ranks[0].allocated);
+  CHECK(holds(refusal_of({{"s.sh", "swift sft --model answerdotai/ModernBERT-base --max_length 512 --num_labels 2 --task_type seq_cls\n"}}, one), "of classifiers over encoders"));
+}
+
 TEST_CASE("new words ask for the rows of the embeddings") {
   const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen + "--new_special_tokens words.txt --modules_to_save embed_tokens lm_head";
   CHECK(holds(refused(run), "run.sh:1: new_special_tokens: N rows of embeddings, those of the model's configuration where its tokenizer has no more words with the new ones"));

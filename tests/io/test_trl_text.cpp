@@ -108,6 +108,15 @@ TEST_CASE("a launch beside the text") {
   CHECK(holds(refusal_of({{"run.sh", "CUDA_VISIBLE_DEVICES=0,1 python train.py\n"}, {"train.py", text}}), "torch's DataParallel"));
 }
 
+TEST_CASE("what the text sets of its environment") {
+  const std::string text = config + "SFTTrainer(model='meta-llama/Llama-3.1-8B', args=args)\n";
+  CHECK(text_job("os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'expandable_segments:True'\n" + text).environment.expandable_segments == choice::yes);
+  CHECK(text_job("os.environ.setdefault('PYTORCH_ALLOC_CONF', 'expandable_segments:True')\n" + text).environment.expandable_segments == choice::yes);
+  CHECK_FALSE(text_job("os.environ['WANDB_PROJECT'] = 'x'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n" + text).environment.expandable_segments == choice::yes);
+  CHECK(holds(why("os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'\n" + text), "train.py:1: the text shows its process several GPUs"));
+  CHECK(holds(why("os.environ['ACCELERATE_MIXED_PRECISION'] = 'no'\n" + text), "ACCELERATE_MIXED_PRECISION"));
+}
+
 TEST_CASE("preferences and rewards") {
   const std::string lora = ", peft_config=LoraConfig(r=8, target_modules='all-linear'))\n", dpo = "args = DPOConfig(output_dir='o', beta=0.1, max_length=1024, bf16=True, gradient_checkpointing=False)\n";
   const auto pairs = text_job(loads + dpo + "trainer = DPOTrainer(model=model, args=args, train_dataset=ds, processing_class=tok" + lora);
@@ -128,9 +137,14 @@ TEST_CASE("preferences and rewards") {
 TEST_CASE("what changes the model, or is computed, is refused") {
   const std::string trains = "trainer = SFTTrainer(model=model, args=args, train_dataset=ds)\n";
   for (const auto* change : {"model = prepare_model_for_kbit_training(model)\n", "model.gradient_checkpointing_enable()\n", "model.resize_token_embeddings(100)\n", "model, tok = setup_chat_format(model, tok)\n", "model.config.output_router_logits = True\n",
-                             "for p in model.parameters():\n    p.requires_grad = False\n", "freeze(model)\n", "model.freeze()\n", "model = get_peft_model(model, IA3Config())\n", "model = get_peft_model(model, LoraConfig(), mixed=True)\n", "model.half()\n", "model.to(torch.float16)\n"})
+                             "for p in model.parameters():\n    p.requires_grad = False\n", "freeze(model)\n", "model.freeze()\n", "model = get_peft_model(model, IA3Config())\n", "model = get_peft_model(model, LoraConfig(), mixed=True)\n", "model.half()\n", "model.to(torch.float16)\n", "model.to(dtype=kind)\n"})
     CHECK_FALSE(why(loads + change + config + trains).empty());
   CHECK(why(loads + "model.config.use_cache = False\nmodel.print_trainable_parameters()\nprint(model)\n" + config + trains).empty());
+  CHECK(why(loads + "model.to('cuda')\nmodel = model\n" + config + trains).find("several places") != std::string::npos);
+  CHECK(why(loads + "model.to(device)\n" + config + trains).empty());
+  CHECK(text_job("model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B', torch_dtype=torch.bfloat16).to('cuda')\n" + config + trains).precision.parameters == formats::bf16);
+  CHECK(holds(why("model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B').to(torch.bfloat16)\n" + config + trains), "the trainer's model is made by"));
+  CHECK(holds(why("model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B', load_in_4bit=True)\n" + config + trains), "train.py:1: load_in_4bit without a BitsAndBytesConfig"));
   CHECK(holds(why(loads + config + "class SFTTrainer(Trainer):\n    pass\n" + trains), "is a class of this text's own"));
   CHECK(holds(why(config + "model = AutoModelForVision2Seq.from_pretrained('a')\n" + trains), "the trainer's model is made by"));
   CHECK(holds(why(config + "model = wrap(AutoModelForCausalLM.from_pretrained('a'))\n" + trains), "the trainer's model is made by"));

@@ -155,7 +155,10 @@ inline void import_python(draft& d, std::string_view text, const std::string& so
   const detail::python_program p{d, code.text, source, code.lines, given};
   const auto unsloth = [&](const python_call& c) { return c.callee.starts_with("Fast") && c.callee.ends_with("Model.from_pretrained"); };
   if (std::any_of(p.calls().begin(), p.calls().end(), unsloth)) return detail::unsloth_text{d, p, line}.import();
-  if (detail::is_trl_text(p)) return detail::trl_text{d, p, line}.import();
+  if (detail::is_trl_text(p)) {
+    detail::trl_text{d, p, line}.import();
+    return void(d.notes.push_back(source + ": no command is given that starts this text: one process is taken to train, on one GPU (accelerate launch and torchrun start several: give the command, too)"));
+  }
   fail("headroom: " + source + ": no training is read of this text: TRL's SFTTrainer, DPOTrainer and GRPOTrainer are, and Unsloth's FastLanguageModel with SFTTrainer; of other programs give the command that starts them" + (notebook ? "" : ", and the text beside it"));
 }
 

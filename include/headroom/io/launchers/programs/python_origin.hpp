@@ -32,10 +32,23 @@ class python_origin {
     const auto at = assigned(what[0].text, user.statement);
     if (at.size() != 1) wrong(in_quotes(what[0].text) + (at.empty() ? ", which nothing makes above" : ", which is made in several places"));
     const auto& made = p_->statements()[at[0]].tokens;
-    const auto* found = made.size() > 2 && is_mark(made[1], "=") ? one_at(at[0], 2, made.size() - 2) : nullptr;
+    const auto* found = made.size() > 2 && is_mark(made[1], "=") ? one_at(at[0], 2, made.size() - 2 - moved(made)) : nullptr;
     if (found == nullptr) wrong("made by " + in_quotes(python_shown(made)));
     if (p_->values().conditional(at[0]) && p_->values().around(at[0]) != p_->values().around(user.statement)) wrong("made in a branch (line " + std::to_string(made[0].line) + ")");
     return *found;
+  }
+  [[nodiscard]] static bool moves_alone(const python_call& c) {
+    return std::all_of(c.arguments.begin(), c.arguments.end(), [](const python_argument& a) { return a.name != "dtype" && keeps_format(a.value); });
+  }
+  /// How many tokens at a statement's end move what stands before to a device: .to("cuda"), .cuda().
+  [[nodiscard]] static std::size_t moved(const std::vector<python_token>& t) {
+    for (std::size_t k = 1; k + 3 < t.size(); ++k)
+      if (is_mark(t[k], ".") && (t[k + 1].text == "to" || t[k + 1].text == "cuda") && is_mark(t[k + 2], "(") && past_bracket(t, k + 2) == t.size() && keeps_format(tokens{t}.subspan(k + 3))) return t.size() - k;
+    return 0;
+  }
+  /// Whether words say nothing of a format.
+  [[nodiscard]] static bool keeps_format(tokens all) {
+    return std::none_of(all.begin(), all.end(), [](const python_token& t) { return t.text.find("float") != std::string::npos || t.text.find("half") != std::string::npos || t.text.find("type") != std::string::npos; });
   }
   /// The statements above `end` that give a name a value, alone or beside others.
   [[nodiscard]] std::vector<std::size_t> assigned(const std::string& name, std::size_t end) const {
@@ -55,7 +68,7 @@ class python_origin {
     constexpr std::string_view readers = "print|len|str|type|isinstance|next|pipeline|getattr|hasattr|print_number_of_trainable_model_parameters|print_trainable_parameters|count_parameters";
     for (const auto& c : p_->calls()) {
       if (c.statement <= made || c.statement > trainer.statement || (c.statement == trainer.statement && c.first >= trainer.first)) continue;
-      if (c.callee.starts_with(name + ".") && !c.callee.starts_with(name + ".config.") && !among_words(methods, c.name())) fail("headroom: " + p_->at(c.line) + ": " + c.callee + " is called before the training, and what it makes of the model is not read");
+      if (c.callee.starts_with(name + ".") && !c.callee.starts_with(name + ".config.") && !among_words(methods, c.name()) && !(c.name() == "to" && moves_alone(c))) fail("headroom: " + p_->at(c.line) + ": " + c.callee + " is called before the training, and what it makes of the model is not read");
       if (among_words(readers, c.name())) continue;
       for (const auto& a : c.arguments)
         if (a.value.size() == 1 && a.value[0].text == name && a.value[0].is == python_word::name) fail("headroom: " + p_->at(c.line) + ": " + c.callee + " is given the model before the training, and what it makes of it is not read");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/model_dropout.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 
 namespace headroom::io::detail {
@@ -126,12 +127,20 @@ class swift_tasks {
       if (m.classes != count) fail("headroom: " + v_->place("num_labels") + ": num_labels " + std::to_string(count) + " contradicts the model's configuration, which has " + std::to_string(m.classes) + " classes");
       return;
     }
+    if (m.pooler && m.label.view().starts_with("bert-")) return classes_of_bert(m, count);
     if (m.bidirectional || m.encoder.layers > 0) fail("headroom: " + place + ": of classifiers over encoders their own configuration says the head: give a config.json whose architectures end in ForSequenceClassification");
     if (m.layers > 0) {
       m.classes = count;
       d_->job["model"] = model_to_json(m);
     }
     d_->replace("objective", {{"kind", "classification"}, {"trainer", "ms-swift"}}, place);
+  }
+  /// BertForSequenceClassification, which AutoModelForSequenceClassification makes of a BERT whose name is known: a pooler, and a matrix with a bias behind it.
+  void classes_of_bert(shape m, std::int64_t count) {
+    m.classes = count;
+    m.head_bias = true;
+    d_->job["model"] = model_to_json(m);
+    d_->model_drops = dropout_of({{"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.1}});
   }
   /// Embeddings read the last position of each text: an anchor, a positive, and as many negatives as the data have. Rerankers score documents with their
   /// query before them, one positive and at most 7 negatives of a query (swift/template/base.py _embedding_data_collator, _reranker_data_collator).

@@ -4,6 +4,7 @@
 // huggingface/peft 5d602fdb of 2026-08-21 src/peft/tuners/lora/config.py.
 #pragma once
 
+#include <headroom/io/launchers/programs/python_environment.hpp>
 #include <headroom/io/launchers/programs/python_origin.hpp>
 #include <headroom/io/launchers/trainer/import.hpp>
 #include <headroom/io/launchers/trl/text_keys.hpp>
@@ -25,6 +26,7 @@ class trl_text {
     const auto& kind = *trainer_of(trainer);
     from_ = {.source = p_->source(), .root = json_value::object(), .lines = {}};
     unchanged(trainer);
+    python_environment{*d_, *p_}.import(trainer.statement);
     p_->read(from_, trainer, {.read = "max_seq_length|packing|beta|max_length|max_prompt_length", .positions = "_|_|_", .passed = trl_trainer_passed, .also = read_beside_, .last = {}});
     configured(trainer, kind);
     adapted(trainer, said(trainer, "peft_config"));
@@ -196,6 +198,7 @@ class trl_text {
       from_.root[ours] = value;
       from_.lines[ours] = load.lines[key];
     }
+    if (load.root.value("load_in_4bit", json_value(false)) == true) ends(load.lines["load_in_4bit"], "load_in_4bit without a BitsAndBytesConfig multiplies the base in float32, and what is modelled is bfloat16 (bnb_4bit_compute_dtype)");
     if (!quantizer.empty() && quantizer[0].text != "None") quantised(c, quantizer);
   }
   void quantised(const python_call& loads, tokens what) {

@@ -35,7 +35,7 @@ inline constexpr auto trl_quantizer_passed = std::to_array<passed_key>({{"bnb_4b
 /// Functions and attributes that change what trains, beside the calls that are read.
 inline constexpr std::string_view trl_changing_calls =
     "prepare_model_for_kbit_training|prepare_model_for_int8_training|requires_grad_|gradient_checkpointing_enable|enable_input_require_grads|torch.compile|resize_token_embeddings|setup_chat_format|"
-    "clone_chat_template|add_adapter|load_adapter|PeftModel.from_pretrained|merge_and_unload|quantize_|notebook_launcher|FullyShardedDataParallel|DistributedDataParallel|DataParallel|fully_shard|TrlParser|HfArgumentParser|create_optimizer";
+    "clone_chat_template|add_adapter|load_adapter|PeftModel.from_pretrained|merge_and_unload|quantize_|notebook_launcher|set_default_dtype|FullyShardedDataParallel|DistributedDataParallel|DataParallel|fully_shard|TrlParser|HfArgumentParser|create_optimizer";
 inline constexpr std::string_view trl_changing_attributes = "requires_grad|gradient_checkpointing|per_device_train_batch_size|gradient_accumulation_steps|optim|max_seq_length|max_length|packing|r|target_modules|output_router_logits|_attn_implementation|bf16|fp16|is_parallelizable|model_parallel";
 
 }  // namespace headroom::io::detail
