@@ -108,7 +108,7 @@ TEST_CASE("every argument is read, harmless or refused") {
     }
   }
   CHECK(seen["read"] == 139);
-  CHECK(seen["refused"] == 275);
+  CHECK(seen["refused"] == 273);
   CHECK(seen["harmless"] > 700);
 }
 

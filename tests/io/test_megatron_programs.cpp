@@ -135,6 +135,42 @@ TEST_CASE("experts, from a functional test's file to what was measured at two da
   CHECK((hopper - without("  --deterministic-mode: true\n  --moe-permute-fusion: true\n")) / (1 << 20) == doctest::Approx(48).epsilon(0.02));
 }
 
+// swiss-ai/Megatron-LM 81d44dbe tests/functional_tests/test_cases: gpt3_mr_tp2_pp2, gpt3_345m_nightly tp1_pp1_dist_optimizer, tp1_pp2 and tp1_pp4, bert_mr_tp1_pp4_vp2_resume_torch, all
+// dgx_a100_1N8G, and the largest mem-max-allocated-bytes of their golden_values_lts.json.
+TEST_CASE("Megatron-LM's legacy models keep what the core's layers keep, and were measured so") {
+  const std::vector<std::string> node{"hardware.gpus_per_node=8", "hardware.gpu=a100-sxm-80gb", "model.vocab=28996"}, gpu{node[0], node[1]};
+  const std::string old = environment + "  --train-iters: 50\n  --log-params-norm: true\n  --distributed-backend: nccl\n  --ckpt-format: torch\n  --deterministic-mode: true\n  --no-gradient-accumulation-fusion: true\n  --use-legacy-models: true\n"
+                                        "  --fp16: true\n  --apply-query-key-layer-scaling: true\n  --micro-batch-size: 4\n  --load: ${CHECKPOINT_LOAD_PATH}\n";
+  const std::string gpt = old + "  --num-layers: 12\n  --hidden-size: 512\n  --num-attention-heads: 8\n  --global-batch-size: 32\n  --seq-length: 1024\n  --max-position-embeddings: 1024\n  --vocab-file: bpe/vocab.json\n  --merge-file: bpe/merges.txt\n";
+  const std::string local = "  --transformer-impl: local\n", scores = "  --attention-backend: unfused\n";
+  const auto cut = [](int tensor, int stages) { return "  --tensor-model-parallel-size: " + std::to_string(tensor) + "\n  --pipeline-model-parallel-size: " + std::to_string(stages) + "\n"; };
+  const auto measured = [&](const std::string& text, double bytes, double within) { CHECK(last_rank(job_of({{"m.yaml", text}}, gpu)) == doctest::Approx(bytes).epsilon(within)); };
+  measured(gpt + local + cut(2, 2), 1'884'361'216, 0.0003);
+  measured(gpt + local + cut(1, 1) + "  --use-distributed-optimizer: true\n  --overlap-grad-reduce: true\n", 4'607'767'040, 0.0003);
+  measured(gpt + local + cut(1, 2), 3'544'935'936, 0.0003);
+  measured(gpt + local + cut(1, 4), 2'675'191'296, 0.001);
+  measured(gpt + local + cut(1, 4) + "  --num-layers-per-virtual-pipeline-stage: 1\n", 4'114'758'144, 0.001);
+  measured(gpt + local + cut(4, 1), 1'596'305'408, 0.004);
+  auto engine = gpt + "  --transformer-impl: transformer_engine\n" + scores + cut(2, 2);  // gpt3_mr_te_tp2_pp2
+  for (const std::string other : {"  --fp16: true\n", "  --apply-query-key-layer-scaling: true\n"}) engine.replace(engine.find(other), other.size(), other == "  --fp16: true\n" ? "  --bf16: true\n" : "  --attention-softmax-in-fp32: true\n");
+  measured(engine, 1'900'157'952, 0.0003);
+  // BERT, whose shape its own checkpoint has.
+  const std::string bert_text = old + local + scores + cut(1, 4) + "  --num-layers-per-virtual-pipeline-stage: 2\n  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --global-batch-size: 128\n  --seq-length: 512\n"
+                                "  --max-position-embeddings: 512\n  --data-path: ${DATA_PATH}/my-bert_00_text_sentence\n  --vocab-file: ${DATA_PATH}/vocab.txt\n  --use-checkpoint-args: true\n";
+  auto d = draft_of({{"bert/model_config.yaml", bert_text}}, node);
+  const auto bert_job = d.settled();
+  CHECK(bert_job.model.bidirectional);
+  CHECK(last_rank(bert_job) == doctest::Approx(5'016'294'400.0).epsilon(0.001));
+  REQUIRE(d.assumed.size() == 1);
+  CHECK(d.assumed[0] == "use-checkpoint-args takes the model's shape from the checkpoint: it is taken to be the one that is given here");
+  // Others of them are other layers.
+  const auto refused = [&](const std::string& more) { return refusal_of({{"m.yaml", gpt + cut(1, 1) + more}}, gpu).find("use-legacy-models = true is not modelled by this version") != std::string::npos; };
+  CHECK_FALSE(refused(local));
+  for (const auto* more : {"  --num-experts: 4\n", "  --swiglu: true\n", "  --position-embedding-type: rope\n", "  --normalization: RMSNorm\n", "  --use-flash-attn: true\n", "  --group-query-attention: true\n  --num-query-groups: 2\n"}) CHECK(refused(local + more));
+  CHECK_FALSE(refused("  --transformer-impl: transformer_engine\n"));
+  CHECK(refusal_of({{"m.yaml", environment + "  --use-checkpoint-args: true\n  --load: c\n  --micro-batch-size: 1\n  --bf16: true\n"}}, gpu).find("use-checkpoint-args = true is not modelled") != std::string::npos);
+}
+
 TEST_CASE("a launch says which program it starts") {
   const std::string start = "torchrun --nproc_per_node 8 ";
   const std::string sizes = " --hidden-size 1024 --num-attention-heads 16 --max-position-embeddings 512 --micro-batch-size 4 --global-batch-size 32 --bf16";

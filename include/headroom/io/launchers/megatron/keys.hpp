@@ -84,8 +84,8 @@ inline constexpr std::string_view megatron_refused =
     "retro-num-retrieved-chunks|retro-project-dir|retro-return-doc-ids|retro-workdir|reuse-grad-buf-for-mxfp8-param-ag|save-activations-interval|save-dgrads-interval|"
     "save-params-interval|save-wgrads-interval|scaled-masked-softmax-fusion|scaled-upper-triang-masked-softmax-fusion|sft|sharp-enabled-group|skip-train|spec|"
     "standalone-embed-stage|standalone-embedding-stage|te-precision-config-file|tensor-parallel-num-weight-shards|"
-    "torch-fsdp2-no-reshard-after-forward|train-sync-interval|use-checkpoint-args|use-fused-weighted-squared-relu|use-grouped-gemm-for-dense-mlp|"
-    "use-grouped-gemm-for-shared-expert|use-kitchen-attention|use-legacy-models|use-mp-args-from-checkpoint-args|use-mup|use-pipelining|use-ring-exchange-p2p|"
+    "torch-fsdp2-no-reshard-after-forward|train-sync-interval|use-fused-weighted-squared-relu|use-grouped-gemm-for-dense-mlp|"
+    "use-grouped-gemm-for-shared-expert|use-kitchen-attention|use-mp-args-from-checkpoint-args|use-mup|use-pipelining|use-ring-exchange-p2p|"
     "use-sharp|use-te-activation-func|use-torch-fsdp2|window-attn-skip-freq|window-size|yaml-cfg";
 
 /// … and those of the forks over DeepSpeed, whose engine is another one.

@@ -81,6 +81,7 @@ class megatron_rules {
       if (program_ == megatron_program::hybrid && key == "spec") continue;  // megatron_shape has read it
       const bool sizes = fp8 && (key == "hidden-size" || key == "bf16" || key == "fp16");
       const auto why = sizes ? key_rule::unknown : rule(key, value);
+      if (key == "use-checkpoint-args" && why == key_rule::passed) shape_of_checkpoint();
       if (sizes || (why != key_rule::refused && is_option(key)))
         d_->say({"framework", "options", key}, value, v_->place(key));
       else if (why == key_rule::refused)
@@ -103,6 +104,13 @@ class megatron_rules {
     const auto name = dashed(key);
     if (name == key || !(among(megatron_neutral, name) || is_option(name))) return;
     fail("headroom: " + v_->place(key) + ": Megatron-LM's argument is --" + name + ", and it ends at --" + key + ": write it with dashes (a fork that has it so has other defaults, too, and is not read by this version; --ignore does not pass over what decides the job)");
+  }
+  /// checkpointing.py, load_args_from_checkpoint: the model's shape and its dropout are those of the checkpoint that is loaded.
+  void shape_of_checkpoint() const {
+    if (!given(v_->all(), "load|pretrained-checkpoint")) return;
+    const std::string what = "use-checkpoint-args takes the model's shape from the checkpoint: it is taken to be the one that is given here";
+    d_->notes.push_back(v_->place("use-checkpoint-args") + ": " + what);
+    d_->assumed.push_back(what);
   }
   template <class Names>
   static bool among(const Names& names, std::string_view key) {
@@ -136,10 +144,20 @@ class megatron_rules {
     if (key == "log-params-norm") return refused_if(date_ != 0 && date_ < 202501);
     if (key == "eval-micro-batch-size") return refused_if(count_at(value, std::string{key}, 1, std::int64_t{1} << 40) > number_now("micro-batch-size", 1));
     if (key == "use-nccl-ub") return given(v_->all(), "use-megatron-fsdp") ? key_rule::unknown : key_rule::refused;
+    if (key == "use-legacy-models") return refused_if(!as_in_the_core());
+    if (key == "use-checkpoint-args") return refused_if(!given(v_->all(), "num-layers") || !given(v_->all(), "hidden-size") || !given(v_->all(), "num-attention-heads"));
     if (key == "sgd-momentum") return refused_if(v_->word_now("optimizer") == "sgd" && off_word(value) != "0.9");
     if (key == "tokenizer-special-tokens") return refused_if(v_->word_now("tokenizer-type").empty() || v_->word_now("tokenizer-type") == "GPT2BPETokenizer");
     if (key == "transformer-impl") return value == "local" || value == "transformer_engine" ? key_rule::unknown : key_rule::refused;
     return key_rule::unknown;
+  }
+  /// megatron/legacy/model/{language_model,transformer,bert_model}.py keep what the core's layers keep, tensor by tensor: both come from one text, which the core
+  /// carried on, and TransformerEngine's TransformerLayer is made of the modules that the core takes one by one. Flash attention without it, experts, gates,
+  /// rotary embedding and RMSNorm are others there.
+  [[nodiscard]] bool as_in_the_core() const {
+    const auto position = v_->word_now("position-embedding-type"), norm = v_->word_now("normalization");
+    return (program_ == megatron_program::gpt || program_ == megatron_program::bert) && (position.empty() || position == "learned_absolute") && (norm.empty() || norm == "LayerNorm") && number_now("context-parallel-size", 1) == 1 &&
+           !given(v_->all(), "use-flash-attn|num-experts|swiglu|squared-relu|quick-geglu|openai-gelu|group-query-attention|multi-latent-attention|qk-layernorm|use-rotary-position-embeddings|num-query-groups|fp8-format|fp4-format|mtp-num-layers|use-megatron-fsdp|use-custom-fsdp");
   }
   /// Whether scale, mask and softmax are one kernel, which keeps no copy in fp32 (core/fusions/fused_softmax.py, is_kernel_available).
   [[nodiscard]] bool fused_softmax() const {
