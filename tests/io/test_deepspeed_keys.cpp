@@ -20,6 +20,7 @@ TEST_CASE("DeepSpeed: each key alone") {
       if (l.key.find(block + std::string{"."}) != std::string::npos && !l.key.ends_with(".device")) without["zero_optimization"][block]["device"] = "cpu";
     for (const auto* format : {"fp16", "bf16"})
       if (l.key.starts_with(format + std::string{"."}) && !l.key.ends_with(".enabled")) without[format]["enabled"] = true;
+    if (l.key.starts_with("data_types.") || l.key == "communication_data_type") without["bf16"]["enabled"] = true;
     auto with = without;
     launcher_keys::put(with, l.key, l.value);
     if (l.key == "train_batch_size") with.erase("train_micro_batch_size_per_gpu");

@@ -35,6 +35,8 @@ inline void say_key(draft& d, const std::string& said) {
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
   with.script.path = in.file.generic_string();
   const auto source = in.file.filename().string();
+  const bool command = in.kind == file_kind::launch && in.file.extension() != ".env" && !detail::lists_packages(source);
+  if (in.host || in.kind == file_kind::python || command) d.read.push_back(in.kind);
   if (in.host) return import_hosted(d, in, std::move(with));
   if (in.kind == file_kind::python) return import_python(d, in.text, source, with.script.environment, with.script.line);
   if (in.kind == file_kind::launch) return import_text(d, in.text, source, with.script);

@@ -11,6 +11,7 @@
 #include <headroom/io/launchers/settle/experts.hpp>
 #include <headroom/io/launchers/settle/gpus.hpp>
 #include <headroom/io/launchers/settle/joined_names.hpp>
+#include <headroom/io/launchers/settle/left_open.hpp>
 #include <headroom/io/launchers/settle/lengths.hpp>
 #include <headroom/io/launchers/settle/liger.hpp>
 #include <headroom/io/launchers/settle/loading.hpp>
@@ -244,6 +245,7 @@ inline job draft::settled() {
   detail::settle_reentry(*this);
   detail::settle_stored(*this);
   detail::settle_formats(*this);
+  detail::settle_left_open(*this);
   detail::settle_tf32(*this);
   detail::settle_checkpointing(*this);
   detail::settle_dropout(*this);
