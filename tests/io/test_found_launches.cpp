@@ -410,6 +410,10 @@ TEST_CASE("what a command's last word may hold is said not to be read") {
   };
   CHECK(holds(notes("--no-load-rng $([ \"$MODE\" = det ] && echo --deterministic-mode)"), "run.sh:1: the script leaves \"$([ "));
   CHECK(holds(notes("--save ckpt $EXTRA_ARGS"), "run.sh:1: the script leaves \"$EXTRA_ARGS\" open: where it holds arguments, they are not read"));
+  // allenai/open-instruct e6c3044a scripts/finetune_qlora_with_accelerate_config.sh: the configuration is the script's second argument, and the program's only one.
+  const std::string configured = "NUM_GPUS=\"$1\"\naccelerate launch --num_machines 1 --num_processes 8 open_instruct/finetune.py \\\n    \"$2\" #\\\n";
+  CHECK(refusal_of({{"run.sh", configured}}, {"model=llama-2-7b", "batch.sequence=2048"}) == "headroom: run.sh:3: \"$2\" is the script's own argument, and one of the program's, or the file that has them: add --env 2=VALUE");
+  CHECK(holds(refusal_of({{"run.sh", run + "--no-load-rng ${12}\n"}}), "\"$12\" is the script's own argument, and one of the program's, or the file that has them: add --env 12=VALUE"));
   for (const auto* end : {"--save $CKPT", "--no-load-rng", "--save ckpt", "--save $CKPT/x", "--no-load-rng --save ckpt"}) CHECK_FALSE(holds(notes(end), "open: where"));
 }
 

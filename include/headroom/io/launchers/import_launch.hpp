@@ -76,14 +76,20 @@ class launch {
   }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
 
-  /// A last word that the script leaves open, and that is nobody's value, may hold further arguments.
+  /// A last word that the script leaves open, and that is nobody's value, may hold further arguments. One of the script's own arguments is one, or names the file
+  /// that has them.
   void open_end(const shell_command& c) {
     if (c.words.size() < 2 || c.words.back().known()) return;
     const auto& last = c.words.back();
     const std::string_view text = last.text, before = c.words[c.words.size() - 2].text;
     const bool whole = text.starts_with(open_from) && text.find(open_to) + 1 == text.size();
     const bool value = before.starts_with("--") && !before.starts_with("--no-") && before.find('=') == std::string_view::npos;
-    if (whole && !value) d_->notes.push_back(at(last.line) + ": the script leaves " + in_quotes(last.shown()) + " open: where it holds arguments, they are not read");
+    if (!whole || value) return;
+    const auto shown = last.shown();
+    const auto digit = shown.find_first_not_of("${");
+    if (digit != std::string::npos && shown.find_first_not_of("0123456789", digit) >= shown.size() - (shown.ends_with('}') ? 1 : 0) && shown[digit] != '0')
+      fail("headroom: " + at(last.line) + ": " + in_quotes(shown) + " is the script's own argument, and one of the program's, or the file that has them: add --env " + shown.substr(digit, shown.find_last_of("0123456789") + 1 - digit) + "=VALUE");
+    d_->notes.push_back(at(last.line) + ": the script leaves " + in_quotes(shown) + " open: where it holds arguments, they are not read");
   }
   /// ray, srun and mason before the launcher.
   void wrappers(const shell_command& c, const launch_start& s) {
