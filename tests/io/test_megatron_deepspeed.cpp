@@ -2,7 +2,9 @@
 // Megatron-DeepSpeed from its launch scripts: Megatron's arguments, those of its forks, and DeepSpeed's configuration.
 #include "imported.hpp"
 
+#include <headroom/estimate.hpp>
 #include <headroom/objection.hpp>
+#include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
 
@@ -110,6 +112,55 @@ TEST_CASE("without the configuration, whose sharding is said by hand, Megatron's
   CHECK(imported::job_of({{"run.slurm", text}}, {"sharding={\"kind\": \"zero\", \"stage\": 1}"}) == read(bloom, bf16));
 }
 
+// bigscience-workshop/bigscience 3c0b6a3a train/tr13-mtf: finetune_t0.py; train/tr3-1B3-baseline, prefix language models. A mask of b x s x s bytes goes through the pipeline: of the first stage
+// two copies of each of twelve micro-batches and of the buffer that waits; of the last one of one, one that waits, and the one that is received.
+TEST_CASE("masks of samples go through the pipeline with them") {
+  const auto with = [](const std::string& program, const std::string& more = {}) {
+    auto text = script(bloom + more, bf16);
+    text.replace(text.find("pretrain_gpt.py"), 15, program);
+    return text;
+  };
+  const auto plain = imported::job_of({{"run.slurm", with("pretrain_gpt.py")}});
+  const auto tuned = imported::job_of({{"run.slurm", with("finetune_t0.py", " --norm-target-loss")}});
+  CHECK(tuned.framework.attention.masks_in_loader);
+  CHECK(imported::job_of({{"run.slurm", with("pretrain_prefix_lm.py", " --loss-on-targets-only --reset-attention-mask")}}) == tuned);
+  CHECK(imported::job_of({{"run.slurm", with("finetune_t0_non_causal_decoder.py")}}) == tuned);
+  constexpr std::int64_t mask = 2 * 2048 * 2048;
+  const auto before = estimate(plain), after = estimate(tuned);
+  CHECK(after.ranks.front().allocated - before.ranks.front().allocated == bytes{(12 * 2 + 2) * mask});
+  CHECK(after.ranks.back().allocated - before.ranks.back().allocated == bytes{3 * mask});
+  CHECK(replay(tuned).ranks.front().allocated - replay(plain).ranks.front().allocated == bytes{(12 * 2 + 2) * mask});
+  // It ends at positions that it would have to begin again, and is DeepSpeed's alone.
+  auto learned = with("finetune_t0.py");
+  learned.replace(learned.find("--position-embedding-type alibi"), 31, "");
+  CHECK(imported::refusal_of({{"run.slurm", learned}}).find("finetune_t0.py takes position-embedding-type alibi or rotary") != std::string::npos);
+  auto alone = with("finetune_t0.py");
+  alone.replace(alone.find(" --deepspeed "), 13, " ");
+  CHECK(imported::refusal_of({{"run.slurm", alone}}).find("is for Megatron-DeepSpeed, which is not read by this version: ") != std::string::npos);
+}
+
+// deepspeedai/Megatron-DeepSpeed 4efb479d examples_deepspeed/rebase/ds_pretrain_gpt_1.3B.sh: one stage, ZeRO's stage 0. A pipeline's last stage keeps the logits of two micro-batches, in fp32.
+TEST_CASE("DeepSpeed's engine without its pipeline keeps no logits of earlier micro-batches") {
+  const auto with = [](const std::string& more, const std::string& configuration) {
+    auto text = script("--fp16 " + more, configuration);
+    text.replace(text.find("--pipeline-model-parallel-size 12"), 33, "--pipeline-model-parallel-size 1");
+    text.replace(text.find("--global-batch-size 2048"), 24, "--global-batch-size 1920");
+    return text;
+  };
+  const std::string plain0 = R"({"zero_optimization": {"stage": 0}, "fp16": {"enabled": true}})";
+  const auto piped = imported::job_of({{"run.slurm", with("", plain0)}}), alone = imported::job_of({{"run.slurm", with("--no-pipeline-parallel", plain0)}});
+  CHECK(alone.framework.pipeline.none);
+  CHECK(io::read_job(io::job_to_json(alone)) == alone);
+  const auto kept = estimate(piped).ranks[0].at_peak[row::logits];
+  const bytes logits{std::int64_t{2} * 2048 * (50'688 / 4) * 4};
+  CHECK(kept - estimate(alone).ranks[0].at_peak[row::logits] >= logits);
+  CHECK(estimate(piped).ranks[0].allocated - estimate(alone).ranks[0].allocated >= logits);
+  CHECK(estimate(piped).ranks[0].allocated - estimate(alone).ranks[0].allocated <= 2 * logits);
+  CHECK(replay(piped).ranks[0].allocated - replay(alone).ranks[0].allocated >= logits);
+  CHECK(imported::refusal_of({{"run.slurm", with("--no-pipeline-parallel", fp16)}}).find("no-pipeline-parallel is modelled with ZeRO's stage 0") != std::string::npos);
+  CHECK(imported::refusal_of({{"run.slurm", with("--no-pipeline-parallel", R"({"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}})")}}).find("is with stage 0 alone, and not with 2") != std::string::npos);
+}
+
 TEST_CASE("what cannot be, and what is not modelled, stops it") {
   const auto refused = [](const std::string& arguments, const std::string& configuration, const char* why) {
     const auto sentence = imported::refusal_of({{"run.slurm", script(arguments, configuration)}});
@@ -119,7 +170,7 @@ TEST_CASE("what cannot be, and what is not modelled, stops it") {
   refused("--fp16", bf16, "enables bf16, and Megatron's arguments do not");
   refused("--bf16", fp16, "enables fp16, and Megatron's arguments do not");
   refused("--bf16", R"({"zero_optimization": {"stage": 0}})", "enables neither bf16 nor fp16");
-  refused("--fp16", R"({"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}})", "--no-pipeline-parallel");
+  refused("--fp16", R"({"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}})", "with stage 0 alone, and not with 2");
   refused("--fp16", R"({"zero_optimization": {"stage": 1, "cpu_offload": true}, "fp16": {"enabled": true}})", "cpu_offload");
   refused("--fp16", R"({"train_micro_batch_size_per_gpu": 4, "fp16": {"enabled": true}})", "train_micro_batch_size_per_gpu is 4");
   refused("--fp16", R"({"train_batch_size": 4, "fp16": {"enabled": true}})", "train_batch_size is 4");
@@ -127,7 +178,7 @@ TEST_CASE("what cannot be, and what is not modelled, stops it") {
   refused("--fp16", R"({"fp16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})", "grad_accum_dtype");
   refused("--fp16 --ds-sequence-parallel-size 4", fp16, "ds-sequence-parallel-size");
   refused(bloom + " --log-optimizer-states-to-tensorboard", bf16, "log-optimizer-states-to-tensorboard");
-  refused("--fp16 --no-pipeline-parallel", fp16, "no-pipeline-parallel");
+  refused("--fp16 --no-pipeline-parallel", fp16, "no-pipeline-parallel goes with pipeline-model-parallel-size 1, and it is 12");
   refused("--fp16 --partition-activations", fp16, "partition-activations");
   refused("--fp16 --pp-partition-method parameters", fp16, "pp-partition-method");
   refused("--fp16", R"({"activation_checkpointing": {"partition_activations": true}, "fp16": {"enabled": true}})", "activation_checkpointing");

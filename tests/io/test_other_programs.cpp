@@ -22,7 +22,8 @@ std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", s
 }  // namespace
 
 TEST_CASE("files of their repositories") {
-  CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_prefix_lm.py --num-layers 24 --hidden-size 1024 --deepspeed --deepspeed_config ds.json\n"), "Megatron-DeepSpeed"));
+  CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_bert.py --num-layers 24 --hidden-size 1024 --deepspeed --deepspeed_config ds.json\n"), "Megatron-DeepSpeed"));
+  CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_prefix_lm.py --num-layers 24 --hidden-size 1024\n"), "Megatron-DeepSpeed"));
   // Its own optimizer, without DeepSpeed's, which DeepSpeed's launcher starts all the same.
   CHECK(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}).find("DeepSpeed's launcher starts \"pretrain_gpt.py\" without --deepspeed") != std::string::npos);
   CHECK(is_for(refusal_of({launch_file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));

@@ -122,6 +122,7 @@ struct pipeline_profile {
   std::int32_t microbatch_group{};   ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::int32_t deferral_limit{};     ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
   bool keeps_tensors{true};          ///< the schedule's variables and the layers' attributes name tensors that they have used (Megatron-LM)
+  bool none{};                       ///< DeepSpeed's engine runs the model without its pipeline (no-pipeline-parallel)
   bool polls_messages{};             ///< nanotron's benchmarks: each message about a tensor is asked for every 0.1 s
 
   bool operator==(const pipeline_profile&) const = default;

@@ -48,7 +48,7 @@ constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool ha
   bytes embedding{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens() + encoder_tokens(s), s.model.hidden) : 0};
   if (sc.habits->modules.deepspeed()) embedding += pipe_of(s, has_embedding, has_head).passed;
   if (s.model.bidirectional || sc.memory > 0) return {embedding, padding_masks(s)};
-  const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
+  const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head) && !sc.habits->modules.deepspeed();
   return {embedding, bytes{masks ? checked::mul(sc.samples, sc.sequence, sc.sequence / sc.context) : 0}};
 }
 

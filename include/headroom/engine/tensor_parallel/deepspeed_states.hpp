@@ -66,7 +66,8 @@ constexpr bytes deepspeed_load(const settled_job& s, bytes weights) {
 
 /// The pipeline's own tensors of a chunk. With tensor parallelism what a stage hands on is cut over its ranks, and what its last layer
 /// made is made again when the gradient comes back (is_pipe_partitioned); without, a stage keeps both its input and the copy that it works
-/// on, and its output. The last stage has two buffers, which hold the logits of earlier micro-batches until they are used again.
+/// on, and its output. The last stage has two buffers, which hold the logits of earlier micro-batches until they are used again;
+/// without a pipeline nothing does (Megatron-DeepSpeed megatron/core/pipeline_parallel/schedules.py, forward_backward_no_pipelining).
 struct deepspeed_pipe {
   bytes passed{};    ///< of each micro-batch, from its forward to its backward
   bytes received{};  ///< for the whole run, for what comes in and for its gradient
@@ -81,8 +82,9 @@ constexpr deepspeed_pipe pipe_of(const settled_job& s, bool first, bool last) {
   const auto& m = s.model;
   deepspeed_pipe r;
   const auto micros = s.source->batch.accumulation;
-  if (last && micros > 1) r.logits = bytes{checked::mul(checked::mul(s.layer.tokens, s.layer.vocabulary) / d.tensor, s.source->framework.modules.neox() ? s.layer.width : 4)};
-  r.older = micros > 2;
+  const bool keeps = micros > 1 && !s.source->framework.pipeline.none;
+  if (last && keeps) r.logits = bytes{checked::mul(checked::mul(s.layer.tokens, s.layer.vocabulary) / d.tensor, s.source->framework.modules.neox() ? s.layer.width : 4)};
+  r.older = keeps && micros > 2;
   if (wrapper_of(s) == deepspeed_wrapper::bf16) {
     auto widest = (m.mlp == mlp_kind::gated && !s.source->framework.mlp.gates_apart ? 2 : 1) * m.ffn;
     if (const auto projected = m.query_width() + 2 * m.kv_width(); projected > widest) widest = projected;
@@ -91,10 +93,15 @@ constexpr deepspeed_pipe pipe_of(const settled_job& s, bool first, bool last) {
   }
   const auto input = residual_tensor(s);
   if (s.source->framework.checkpointing.copies_input && s.source->recompute.mode == recompute_mode::full) r.copied = kept_input(s);
+  if (s.source->framework.attention.masks_in_loader) {
+    const bytes mask{checked::mul(s.layer.samples, s.layer.sequence, s.layer.sequence)};
+    r.passed = (first || d.tensor == 1 ? 2 : 1) * mask;
+    r.received = (micros > 1 ? r.passed : bytes{0}) + (first ? bytes{0} : mask);
+  }
   if (d.pipeline == 1) return r;
   const bytes part{checked::ceil_div(input.count(), d.tensor)};
-  r.received = (first ? bytes{0} : part) + (last ? bytes{0} : part);
-  r.passed = (last ? bytes{0} : part) + (first || d.tensor > 1 ? bytes{0} : input);
+  r.received += (first ? bytes{0} : part) + (last ? bytes{0} : part);
+  r.passed += (last ? bytes{0} : part) + (first || d.tensor > 1 ? bytes{0} : input);
   r.output = last || d.tensor == 1 ? bytes{0} : input;
   return r;
 }

@@ -20,8 +20,7 @@ struct other_program {
 // clang-format off
 inline constexpr auto other_programs = std::to_array<other_program>({
     // Its other programs (bigscience-workshop/Megatron-DeepSpeed 8387ae17).
-    {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
-     .instead = R"(pretrain_gpt.py of it is, with DeepSpeed's configuration beside it: prefix language models and T0's fine-tuning keep masks that are not modelled)"},
+    {.name = "Megatron-DeepSpeed", .instead = R"(pretrain_gpt.py, pretrain_prefix_lm.py and finetune_t0.py of it are, with --deepspeed and DeepSpeed's configuration beside them)"},
     // EleutherAI/gpt-neox ea7aefd8: deepy.py.
     {.name = "gpt-neox's command line", .words = "deepy.py", .instead = "give the YAML files that it names alone (configs/*.yml), which are"},
     // huggingface/nanotron 2411b022.

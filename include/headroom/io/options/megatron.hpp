@@ -124,6 +124,16 @@ inline void apply_megatron_exchanges(job& j, key_reader& k, const option_merger&
     f.pipeline.deferral_limit = static_cast<std::int32_t>(count_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
 }
 
+/// DeepSpeed's engine without its pipeline. ZeRO's first stage makes a bucket in each backward, which stays until gradients are reduced (deepspeed
+/// runtime/zero/stage_1_and_2.py backward): of this engine it is not modelled; BF16_Optimizer, which divides states too, has none.
+inline void check_without_pipeline(const job& j) {
+  constexpr const char* key = "headroom: framework.options.no-pipeline-parallel";
+  const auto& sums = (j.precision.set() ? j.precision : j.framework.precision).gradients;
+  if (!j.framework.modules.deepspeed()) fail(std::string{key} + " is Megatron-DeepSpeed's");
+  if (j.parallel.pipeline > 1) fail(std::string{key} + " goes with one stage (parallel.pipeline 1)");
+  if (j.sharding.cuts(sharded_state::optimizer) && sums.width() < 4) fail(std::string{key} + " is modelled with ZeRO's stage 0, and with bf16 weights whose gradients are added up in fp32");
+}
+
 }  // namespace detail
 
 /// Throws job_error for arguments that Megatron does not have, and for those that this version does not model.
@@ -135,6 +145,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const bool grads_overlap = on("overlap-grad-reduce");
   for (const auto& s : detail::megatron_switches)
     if (on(s.option)) s.of(f) = s.sets;
+  if (f.pipeline.none) detail::check_without_pipeline(j);
   if (const auto impl = word("transformer-impl"); !impl.empty() && !f.modules.deepspeed()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
   if (word("spec") == "local") f.modules.kind = layer_modules::megatron_local;  // pretrain_bert.py
   for (const auto* key : {"encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size"})

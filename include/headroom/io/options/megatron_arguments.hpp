@@ -21,6 +21,7 @@ inline constexpr megatron_switch megatron_switches[] = {
     {"no-async-tensor-model-parallel-allreduce", [](profile& f) -> bool& { return f.communication.overlaps_input_gradients; }, false},
     {"deterministic-mode", [](profile& f) -> bool& { return f.attention.deterministic; }, true},
     {"no-create-attention-mask-in-dataloader", [](profile& f) -> bool& { return f.attention.masks_in_loader; }, false},
+    {"create-attention-mask-in-dataloader", [](profile& f) -> bool& { return f.attention.masks_in_loader; }, true},
     {"moe-pad-expert-input-to-capacity", [](profile& f) -> bool& { return f.experts.pads_to_capacity; }, true},
     {"moe-permute-fusion", [](profile& f) -> bool& { return f.experts.fuses_permutation; }, true},
     {"moe-shared-expert-overlap", [](profile& f) -> bool& { return f.experts.overlaps_shared; }, true},
@@ -30,6 +31,7 @@ inline constexpr megatron_switch megatron_switches[] = {
     {"no-rope-fusion", [](profile& f) -> bool& { return f.rotary.writes_out; }, true},
     {"no-bias-swiglu-fusion", [](profile& f) -> bool& { return f.mlp.writes_out_glu; }, true},
     {"first-last-layers-bf16", [](profile& f) -> bool& { return f.fp8.ends_in_bf16; }, true},
+    {"no-pipeline-parallel", [](profile& f) -> bool& { return f.pipeline.none; }, true},
     {"overlap-moe-expert-parallel-comm", [](profile& f) -> bool& { return f.pipeline.overlaps_experts; }, true},
 };
 

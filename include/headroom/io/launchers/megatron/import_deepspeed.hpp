@@ -24,14 +24,21 @@ inline constexpr std::string_view fork_expert_arguments =
     "num-experts|moe-expert-parallel-size|moe-min-capacity|moe-train-capacity-factor|moe-eval-capacity-factor|moe-loss-coeff|expert-interval|topk|mlp-type|disable-moe-token-dropping|"
     "disable-moe-top2-2nd-expert-sampling|enable-expert-tensor-parallelism|use-tutel";
 
+/// Its programs that make a mask of each sample, which goes through the pipeline with it: T0's fine-tuning over packed samples (finetune_t0.py 2a3978a6,
+/// finetune_t0_non_causal_decoder.py 8387ae17) and prefix language models (pretrain_prefix_lm.py 8387ae17). All else is pretrain_gpt.py's: scores under a mask
+/// are one kernel, too (megatron/model/fused_softmax.py, ScaledMaskedSoftmax).
+inline bool masks_samples(std::string_view script) { return script.ends_with("finetune_t0.py") || script.ends_with("finetune_t0_non_causal_decoder.py") || script.ends_with("pretrain_prefix_lm.py"); }
+
 class megatron_fork {
  public:
-  megatron_fork(draft& d, const document& from) : d_(&d), from_(from) {}
+  megatron_fork(draft& d, const document& from, std::string_view script) : d_(&d), from_(from), script_(script) {}
 
   void import() {
     d_->framework_is("megatron-deepspeed", from_.source);
     for (const auto name : words_between_bars(bigscience_arguments))
       if (given(from_.root, name) && !d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", from_.place(std::string{name}));
+    masks();
+    engine_alone();
     const auto place = from_.place("deepspeed_config");
     if (const auto file = word("deepspeed_config"); !file.empty()) d_->named.push_back({file_kind::deepspeed, file, place});
     else d_->unmodelled_key("deepspeed", true, from_.place("deepspeed"), "without --deepspeed_config, which says how it shards and in which format it computes");
@@ -58,6 +65,25 @@ class megatron_fork {
     from_.root.erase(it);
     std::erase_if(text, [](char c) { return c == '\'' || c == '"'; });
     return text;
+  }
+  /// What their losses leave out, and how they weigh the rest, is a factor of each token's loss; where documents begin again is in the mask.
+  void masks() {
+    if (!masks_samples(script_)) return;
+    const auto place = from_.place("position-embedding-type");
+    const auto position = from_.root.value("position-embedding-type", json_value("absolute"));
+    if (!script_.ends_with("pretrain_prefix_lm.py") && position != "alibi" && position != "rotary") fail("headroom: " + place + ": " + std::string{script_.substr(script_.rfind('/') + 1)} + " takes position-embedding-type alibi or rotary, and ends at any other");
+    if (!d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", place);
+    d_->say({"framework", "options", "create-attention-mask-in-dataloader"}, true, place);
+    for (const auto* name : {"norm-target-loss", "prefixlm", "loss-on-targets-only", "reweight-loss-based-on-position-frequency", "reset-attention-mask", "reset-position-ids"}) from_.root.erase(name);
+  }
+  /// DeepSpeed's engine without its pipeline (megatron/arguments.py, validate_args; pretrain_gpt.py, model_provider: GPTModel for GPTModelPipe, of the same layers).
+  void engine_alone() {
+    if (!given(from_.root, "no-pipeline-parallel")) return;
+    const auto place = from_.place("no-pipeline-parallel");
+    if (masks_samples(script_)) return d_->unmodelled_key("no-pipeline-parallel", true, place, "beside a mask of each sample");
+    if (const auto stages = from_.root.value("pipeline-model-parallel-size", json_value(1)); stages != 1) fail("headroom: " + place + ": no-pipeline-parallel goes with pipeline-model-parallel-size 1, and it is " + stages.dump());
+    d_->say({"framework", "options", "no-pipeline-parallel"}, true, place);
+    from_.root.erase("no-pipeline-parallel");
   }
   /// Degrees of one. Norms of the optimizer's states (megatron/training.py, training_log) make a temporary as large as a partition in fp32, which
   /// the fp16 optimizers have made in that step before.
@@ -106,6 +132,7 @@ class megatron_fork {
 
   draft* d_;
   document from_;
+  std::string_view script_;
 };
 
 /// Whether a key of a framework's options is DeepSpeed's: Megatron's have no underscores.
@@ -148,8 +175,8 @@ class fork_configuration {
     for (const auto* key : {"offload_optimizer", "offload_param", "cpu_offload"})
       if (zero.contains(key) && moves(zero[key])) d_->unmodelled_key(std::string{"zero_optimization."} + key, zero[key], place("zero_optimization"));
     if (stage > 1)
-      fail("headroom: " + place("zero_optimization") + ": Megatron-DeepSpeed's pipeline goes with ZeRO's stages 0 and 1, which are modelled; its engine without the pipeline (--no-pipeline-parallel), with stage " +
-           std::to_string(stage) + ", is not by this version");
+      fail("headroom: " + place("zero_optimization") + ": Megatron-DeepSpeed's pipeline goes with ZeRO's stages 0 and 1, which are modelled; its engine without the pipeline (--no-pipeline-parallel) is with stage 0 alone, and not with " +
+           std::to_string(stage));
     json_value s = {{"kind", "zero"}, {"stage", enabled("bf16") ? 1 : stage}};
     if (zero.contains("reduce_bucket_size")) s["reduce_bucket_size"] = whole_at(zero["reduce_bucket_size"], "zero_optimization.reduce_bucket_size", 1, std::int64_t{1} << 40);
     if (!d_->has({"sharding"})) d_->replace("sharding", s, place("zero_optimization"));
@@ -199,8 +226,8 @@ inline void settle_megatron_deepspeed(draft& d) {
 }  // namespace detail
 
 /// A run of Megatron-DeepSpeed, from its command line. DeepSpeed's configuration has been read before, or is asked for.
-inline void import_megatron_deepspeed(draft& d, const document& from) {
-  with_places(from, [&] { detail::megatron_fork{d, from}.import(); });
+inline void import_megatron_deepspeed(draft& d, const document& from, std::string_view script = {}) {
+  with_places(from, [&] { detail::megatron_fork{d, from, script}.import(); });
 }
 
 }  // namespace headroom::io

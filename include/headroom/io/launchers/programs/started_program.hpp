@@ -155,9 +155,9 @@ class started_program {
           fail("headroom: " + place + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
         if (!asks && !by_deepspeed.empty() && otherwise_ != &p)
           fail("headroom: " + by_deepspeed + ": DeepSpeed's launcher starts " + in_quotes(script) + " without --deepspeed, and several have a program of this name (Megatron-LM, Megatron-DeepSpeed, DeepSpeed's Domino): say --program " + std::string{p.name} + " where it is Megatron-LM's");
-        if (!asks) return import_megatron(*d_, from, p.megatron);
-        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, place);
-        return import_megatron_deepspeed(*d_, from);
+        if (!asks && !detail::masks_samples(script)) return import_megatron(*d_, from, p.megatron);
+        if (!asks || p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, place);
+        return import_megatron_deepspeed(*d_, from, script);
       }
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);

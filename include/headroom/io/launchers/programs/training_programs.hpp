@@ -28,7 +28,7 @@ constexpr training_program trl_program(std::string_view name, std::string_view s
 // clang-format off
 inline constexpr auto training_programs = std::to_array<training_program>({
     // Megatron-LM and what is built on it.
-    {.name = "megatron", .scripts = "pretrain_gpt.py", .marks = "num-layers|tensor-model-parallel-size|pipeline-model-parallel-size|micro-batch-size|use-distributed-optimizer|hidden-size", .takes = file_kind::megatron},
+    {.name = "megatron", .scripts = "pretrain_gpt.py|finetune_t0.py|finetune_t0_non_causal_decoder.py|pretrain_prefix_lm.py", .marks = "num-layers|tensor-model-parallel-size|pipeline-model-parallel-size|micro-batch-size|use-distributed-optimizer|hidden-size", .takes = file_kind::megatron},
     {.name = "pai-megatron", .scripts = "pretrain_qwen.py|pretrain_qwen2_moe.py|pretrain_deepseek.py|pretrain_deepseek_250624.py|pretrain_mcore_mistral.py", .marks = "patch-tokenizer-type", .takes = file_kind::megatron},
     {.name = "megatron-bert", .scripts = "pretrain_bert.py", .takes = file_kind::megatron, .megatron = megatron_program::bert},
     {.name = "megatron-t5", .scripts = "pretrain_t5.py", .takes = file_kind::megatron, .megatron = megatron_program::t5},
