@@ -30,6 +30,15 @@ std::string refusal(const std::string& script) {
   return {};
 }
 
+// QwenLM/Qwen3-Coder finetuning/sft/scripts/sft_qwencoder.sh: GPUS_PER_NODE=$(python -c "import torch; print(torch.cuda.device_count());").
+TEST_CASE("a value that is given stands for one that the script takes from a command, and for no other") {
+  const std::string counted = "GPUS=$(python -c \"import torch; print(torch.cuda.device_count());\")\nALL=$(($GPUS*2))\nrun $GPUS $ALL\n";
+  CHECK(runs(counted, {{"GPUS", "8"}}) == "8 16\n");
+  CHECK(runs(counted).front() == '[');
+  CHECK(runs("GPUS=4\nrun $GPUS\n", {{"GPUS", "8"}}) == "4\n");
+  CHECK(runs("GPUS=$(nvidia-smi -L | wc -l)\nGPUS=2\nrun $GPUS\n", {{"GPUS", "8"}}) == "2\n");
+}
+
 TEST_CASE("what stands in a default's commands and variables has quotes of its own") {
   CHECK(runs("N=${N:-$(python -c \"import torch; print(1)\")}\nrun $N a\n") == "[$(python -c \"import torch; print(1)\")] a\n");
   CHECK(runs("D=${D:-\"$(dirname \"$0\")/x\"}\nrun \"$D\"\n") == "[$(dirname \"$0\")/x]\n");

@@ -115,9 +115,13 @@ class shell_commands {
     else
       leave_open({name, line});
   }
+  /// A value that is given says what the script leaves to a command: GPUS=$(nvidia-smi -L | wc -l).
   void assign(const shell_word& word) {
     const auto n = shell_assigned(word.text);
-    c_->state->set(word.text.substr(0, n), c_->state->after(word, n), flow_->nested());
+    auto name = word.text.substr(0, n);
+    auto value = c_->state->after(word, n);
+    if (c_->state->given.contains(name) && !value.known()) return;
+    c_->state->set(name, std::move(value), flow_->nested());
   }
   void leave_open(const shell_word& name) {
     if (!name.text.empty() && std::all_of(name.text.begin(), name.text.end(), shell_name_char)) c_->state->set(name.text, {shell_cursor::open("$" + name.text, name.line)}, flow_->nested());
