@@ -208,4 +208,21 @@ TEST_CASE("plans of a table are ordered as measured") {
   }
 }
 
+// What a planner's choice costs, of tables of three plans or more.
+TEST_CASE("what is predicted to be the fastest of a table is nearly so") {
+  std::map<std::string, std::vector<const timed_record*>> tables;
+  for (const auto& r : all_records()) tables[r.of.table].push_back(&r);
+  std::vector<double> slower;
+  for (const auto& [name, rows] : tables) {
+    if (rows.size() < 3) continue;
+    const auto* chosen = *std::max_element(rows.begin(), rows.end(), [](const timed_record* a, const timed_record* b) { return a->speed < b->speed; });
+    const auto* best = *std::max_element(rows.begin(), rows.end(), [](const timed_record* a, const timed_record* b) { return a->measured_speed() < b->measured_speed(); });
+    slower.push_back(best->measured_speed() / chosen->measured_speed() - 1);
+  }
+  std::sort(slower.begin(), slower.end());
+  REQUIRE(slower.size() == 68);
+  CHECK(median(slower) == 0);
+  CHECK(slower[slower.size() * 9 / 10] <= 0.16);
+}
+
 }  // namespace test_throughput

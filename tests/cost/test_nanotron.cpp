@@ -33,10 +33,10 @@ double started(std::int64_t tensor, bool asynchronous, bool gathers_again = true
   return (with(12) - with(2)) / 10 / 8 / calibrated::hopper.host_operation;
 }
 
-/// Of a step over so many data-parallel ranks, what each layer more adds, by one rate alone.
-double sliced(std::int64_t ranks, bool shards) {
+/// Of a step over so many data-parallel ranks, what each layer more adds, by one rate alone: what slices take, or what collectives take to start.
+double sliced(std::int64_t ranks, bool shards, double latency = 0) {
   rates r{.matmul = 1e30, .flash_first = 1e30, .flash = 1e30, .flash_fast = 1e30, .memory = 1e30, .link = 1e30, .network = 1e30};
-  r.unaligned = 1e30, r.host_operation = r.kernel_gap = r.latency = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
+  r.unaligned = 1e30, r.latency = latency, r.host_operation = r.kernel_gap = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
   const auto with = [&](std::int64_t layers) {
     auto j = small(layers, 1);
     j.hardware.nodes = ranks / 8, j.hardware.gpus_per_node = 8;
@@ -44,7 +44,8 @@ double sliced(std::int64_t ranks, bool shards) {
     if (shards) j.sharding = zero(1);
     return cost(j, r).step.value;
   };
-  return (with(12) - with(2)) / 10 / r.host_slice;
+  if (latency > 0) r.host_slice = 0;
+  return (with(12) - with(2)) / 10 / (latency > 0 ? latency : r.host_slice);
 }
 
 }  // namespace
@@ -54,6 +55,12 @@ TEST_CASE("ZeRO-1 of nanotron slices every parameter for every rank") {
   CHECK(sliced(16, true) == doctest::Approx(16 * 6));
   CHECK(sliced(256, true) == doctest::Approx(256 * 6));
   CHECK(sliced(256, false) == doctest::Approx(0));
+}
+
+// optim/gradient_accumulator.py get_fp32_accum_hook: of DDP's buckets each tensor is summed by itself, twice the start of a gather. ZeRO-1 sums one buffer.
+TEST_CASE("DDP of nanotron sums tensor by tensor") {
+  CHECK(sliced(16, false, 1e-3) == doctest::Approx(2 * 6));
+  CHECK(sliced(16, true, 1e-3) == doctest::Approx(0));
 }
 
 TEST_CASE("operations that a processor starts for a layer, forward and backward") {

@@ -142,7 +142,9 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     if (j.framework.modules.nanotron()) gather += static_cast<double>(ranks) * n.tensors * c.share.host_slice;
     return scatter + gather;
   }
-  const double reduce = spread_seconds(reduce_seconds, f, all, reduced, experts, held);
+  double reduce = spread_seconds(reduce_seconds, f, all, reduced, experts, held);
+  // Each tensor of a bucket is a sum of its own (nanotron optim/gradient_accumulator.py get_fp32_accum_hook; c10d ProcessGroupNCCL::allreduce_coalesced).
+  if (j.framework.modules.nanotron()) reduce += (n.tensors - 1) * 2 * start_up(f, all);
   const bool overlaps = j.framework.modules.eager() || j.framework.modules.nanotron() || j.framework.communication.overlaps_gradients;  // DDP's buckets
   return overlaps ? backward.beside(reduce, one_backward) : reduce;
 }
