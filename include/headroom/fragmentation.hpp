@@ -26,10 +26,16 @@ constexpr bool replays_method(const job& j) {
          o.code != method_code::nemo_rl && j.framework.runtime == runtime::autograd && j.model.vision.kind == vision_kind::none;
 }
 
+/// A tower or an encoder before the main stack: where parameters and gradients stay whole, and the loss is the model's own.
+constexpr bool replays_before(const job& j) {
+  if (j.model.vision.layers == 0 && j.model.encoder.layers == 0) return true;
+  return (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp) && j.parallel.tensor == 1 && j.parallel.context == 1 && !j.framework.modules.dtensor() && !has_own_loss(j.objective);
+}
+
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
   return replays_method(j) && j.framework.runtime == runtime::autograd && j.framework.modules.eager() && (!j.model.sparse() || replays_experts(j)) &&
-         j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 && j.model.distinct_layers == 0 &&
+         j.hardware.accelerator().maker != vendor::cpu && replays_before(j) && j.model.distinct_layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&
          !j.sharding.by(sharder::megatron);

@@ -28,7 +28,7 @@ constexpr bool calls_as_of_2025(const profile& p) {
   return calls && p.date >= 202410 && p.date <= 202508 && p != libtorch && p != hf_trainer_202410 && p != hf_trainer_202503 && p != deepspeed_202410;
 }
 inline constexpr auto drawn_frameworks = [] {
-  std::array<const profile*, frameworks::known.size() - 30> r{};
+  std::array<const profile*, frameworks::known.size() - 33> r{};
   std::size_t n = 0;
   for (const auto& p : frameworks::known)
     if (!p.experts.joins_gate() && !p.modules.nanotron() && !p.modules.deepspeed() && p.label != "unsloth" && !calls_as_of_2025(p)) r[n++] = &p;

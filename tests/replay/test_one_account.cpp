@@ -122,4 +122,37 @@ TEST_CASE("… of encoders and of decoders with parts of their own, to the byte"
       }
 }
 
+TEST_CASE("… of towers before a text, frozen, trained and with adapters") {
+  int seen = 0, same = 0;
+  for (const auto& shape : {models::llava_1_5_7b, models::qwen2_5_vl_7b, models::gemma_3_4b, models::qwen2_vl_7b})
+    for (const auto& formats : {precisions::bf16, precisions::bf16_autocast})
+      for (const auto& recomputation : {recompute::none, recompute::full})
+        for (const int what : {0, 1, 2})
+          for (const std::int64_t micros : {1, 3}) {
+            CAPTURE(static_cast<int>(shape.vision.kind));
+            CAPTURE(formats.autocast);
+            CAPTURE(recomputation.mode == recompute_mode::full);
+            CAPTURE(what);
+            CAPTURE(micros);
+            job j{.model = shape, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::hf_trainer, .precision = formats,
+                  .batch = {.micro = 1, .sequence = 1024, .accumulation = micros, .images = {.count = 1, .width = 448, .height = 448}}, .recompute = recomputation};
+            j.model.layers = 3;
+            j.model.vision.layers = 3 + j.model.vision.unread;
+            if (what == 1) j.trainable = {{.modules = all_linear}};
+            if (what == 2) j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear, .format = formats::bf16};
+            try {
+              (void)estimate(j);
+            } catch (const job_error&) {
+              continue;
+            }
+            REQUIRE(replays(j));
+            const auto a = both(j, 0);
+            ++seen;
+            same += a.counted == a.asked;
+            CHECK(a.apart() <= a.counted / 500);
+          }
+  MESSAGE(same, " of ", seen, " the same to the byte");
+  CHECK(seen > 100);
+}
+
 }  // namespace test_one_account

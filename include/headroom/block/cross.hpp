@@ -128,17 +128,25 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
   return p;
 }
 
-/// Walks a decoder layer that also attends to an encoder; see walk_layer.
+/// Calls visit(program) for each part of a decoder layer that also attends to an encoder.
+constexpr void for_each_cross_block(const scene& s, const module_set& trained, bool flows, const auto& visit) {
+  const auto part = [&](const program& p) {
+    flows = p.needs_gradient(p.output());
+    visit(p);
+  };
+  with_made([&] { return decoder_block(s, layer_part::attention, trained, flows); }, part);
+  with_made([&] { return cross_block(s, trained, flows, s.memory_has_gradient); }, part);
+  with_made([&] { return decoder_block(s, layer_part::mlp, trained, flows); }, part);
+}
+
+/// Walks one; see walk_layer.
 constexpr layer_walk walk_cross_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
   layer_walk r;
   bool first = true;
-  const auto add = [&](const program& p) {
+  for_each_cross_block(s, trained, input_has_gradient, [&](const program& p) {
     detail::join(r, p, first, graphless, accumulate);
     first = false;
-  };
-  with_made([&] { return decoder_block(s, layer_part::attention, trained, input_has_gradient); }, add);
-  with_made([&] { return cross_block(s, trained, r.output_has_gradient, s.memory_has_gradient); }, add);
-  with_made([&] { return decoder_block(s, layer_part::mlp, trained, r.output_has_gradient); }, add);
+  });
   return r;
 }
 

@@ -21,6 +21,7 @@ struct shipped_layers {
     return walk_layer(s, run.kind, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate);
   }
   static constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool flows, const auto& visit) {
+    if (s.model->encoder.cross_attention) return for_each_cross_block(s, trained, flows, visit);
     headroom::for_each_block(s, kind, trained, flows, visit);
   }
   static constexpr objection check(const job& j, const auto& no) {

@@ -21,7 +21,7 @@ namespace headroom::frameworks {
 
 /// Every profile, oldest first within a label.
 inline constexpr std::array known{
-    libtorch_2023, of_transformers(libtorch, 202410), of_transformers(libtorch, 202501), of_transformers(libtorch, 202506), of_transformers(libtorch, 202507), libtorch, libtorch_cpp,
+    libtorch_2023, of_transformers(libtorch, 202410), of_transformers(libtorch, 202501), of_transformers(libtorch, 202506), of_transformers(libtorch, 202507), libtorch, libtorch_202601, libtorch_202608, libtorch_202609, libtorch_cpp,
     hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer_202403, hf_trainer_202410, of_transformers(hf_trainer_202410, 202501), hf_trainer_202503,
     of_transformers(hf_trainer_202508, 202506), of_transformers(hf_trainer_202508, 202507), hf_trainer_202508, hf_trainer_202601, hf_trainer_202608, hf_trainer, deepspeed_2023,
     deepspeed_202410, of_transformers(deepspeed_202410, 202501), of_transformers(deepspeed_202508, 202503),

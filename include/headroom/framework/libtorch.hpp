@@ -30,6 +30,26 @@ inline constexpr profile libtorch{
     .precision = precisions::bf16,
 };
 
+/// … with transformers 5 (2026-01-26): routed experts are two parameters and two grouped products (integrations/moe.py, grouped_mm_experts_forward;
+/// modeling_utils.py get_correct_experts_implementation: "grouped_mm" where nothing is said).
+inline constexpr profile libtorch_202601 = [] {
+  profile p = libtorch;
+  p.date = 202601;
+  p.experts.gemm = expert_gemm::sorted_mm;
+  return p;
+}();
+/// … 5.16 (2026-08) and 5.17: as of hf_trainer.hpp.
+inline constexpr profile libtorch_202608 = [] {
+  profile p = libtorch_202601;
+  p.date = 202608;
+  return p;
+}();
+inline constexpr profile libtorch_202609 = [] {
+  profile p = libtorch_202601;
+  p.date = 202609;
+  return p;
+}();
+
 /// … before transformers 4.45: logits are made fp32 by the model, a shifted copy goes into the loss; torch below 2.1 makes two
 /// parameter-sized temporaries in a foreach Adam step; key and value heads are always repeated.
 inline constexpr profile libtorch_2023 = [] {

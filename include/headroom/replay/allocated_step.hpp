@@ -3,11 +3,12 @@
 #pragma once
 
 #include <headroom/engine/eager/step.hpp>
-#include <headroom/replay/stack_trace.hpp>
+#include <headroom/replay/side_trace.hpp>
 #include <headroom/replay/update_trace.hpp>
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,8 @@ class allocated_step {
   };
 
   template <class Layers>
-  allocated_step(const settled_job& s, tensor_memory& m, const Layers& layers) : job_(&s), memory_(&m), stack_(s, m, layers) {
+  allocated_step(const settled_job& s, tensor_memory& m, const Layers& layers, const prelude* before = nullptr) : job_(&s), memory_(&m), stack_(s, m, layers, before) {
+    if (before != nullptr) side_.emplace(s, m);
     for (auto& slot : slots_) slot.resize(static_cast<std::size_t>(s.model.layers) + 2);
   }
   void beside(std::function<void()> other) { stack_.beside(std::move(other)); }
@@ -99,8 +101,8 @@ class allocated_step {
 
   // --- blocks ----------------------------------------------------------------------------------------------------------
 
-  void forward_side(const prelude&) {}
-  void backward_side(const prelude&, handle&, bool, bool) {}
+  void forward_side(const prelude&) { side_->forward(); }
+  void backward_side(const prelude&, handle& gathered, bool exist, bool) { side_->backward(std::exchange(gathered.at, none), exist, kept_, previous_); }
   void forward_front() { stack_.forward_front(); }
   void forward(const layer_place& at) { stack_.forward(at.layer); }
   template <class Returns>
@@ -108,7 +110,10 @@ class allocated_step {
     stack_.forward_tail(returns);
   }
   handle take_loss() { return {stack_.scalar(), row::activations, stream::compute, stack_.take_loss()}; }
-  void end_forward() { stack_.end_forward(); }
+  void end_forward() {
+    stack_.end_forward();
+    if (side_) side_->end_forward();
+  }
 
   void accumulate(bool yes) { stack_.gradients.accumulate = yes; }
   handle begin_backward() {
@@ -165,6 +170,7 @@ class allocated_step {
   const step_facts* facts_{};
   tensor_memory* memory_;
   stack_trace stack_;
+  std::optional<side_trace> side_;  ///< a tower or an encoder
   loaded_model start_;
   std::vector<block> kept_, previous_;
   std::array<std::vector<std::vector<block>>, 3> slots_;  ///< by unit_slot and place

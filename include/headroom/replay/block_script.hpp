@@ -89,6 +89,7 @@ class script_writer {
     to_->steps.back().cut = o.temporary_block;
   }
   void free_temporary(const operation& o) {
+    say_product();
     const auto before = to_->steps.size();
     free_slot(temporary_);
     if (to_->steps.size() > before) to_->steps.back().of = o.temporaries;
@@ -101,9 +102,9 @@ class script_writer {
   void make_gradients(const wide_set& s, const wide_set& second) {
     if (!multiplies_)
       for (const auto t : each(s)) multiplies_ = multiplies_ || (!program_->is_logits(t) && program_->size(t) > smallest_);
-    if (multiplies_ && !std::exchange(said_, true)) write(script_step::kind::product, 0);
     gradients_from_ = to_->steps.size();
     for (const auto t : each(s)) make_gradient(script_step::kind::make, gradient(t, second), t);
+    first_product_ = multiplies_ && !std::exchange(said_, true);
   }
   void free_gradients(const wide_set& s) {
     for (const auto t : each(s)) write(script_step::kind::free, first_[at(t)]);
@@ -161,6 +162,13 @@ class script_writer {
  private:
   using slot = block_script::place;
 
+  /// A backward's first product asks for its thread's workspace when its first result is there (aten/src/ATen/native/cuda/Blas.cpp addmm_out_cuda_impl; a trace of
+  /// a GPU has it so).
+  void say_product() {
+    if (!std::exchange(first_product_, false) || gradients_from_ >= to_->steps.size()) return;
+    to_->steps.insert(to_->steps.begin() + static_cast<std::ptrdiff_t>(gradients_from_) + 1, script_step{.what = script_step::kind::product});
+  }
+
   static slot at(tensor t) { return static_cast<slot>(t.place()); }
   /// One that nothing is in: of so many pieces each uses the same.
   slot new_slot() {
@@ -198,7 +206,7 @@ class script_writer {
   block_script* to_;
   slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, bias_ = block_script::nowhere, added_ = block_script::nowhere;
   static constexpr bytes smallest_{512};  // what a number of a loss takes
-  bool multiplies_ = false, said_ = false;
+  bool multiplies_ = false, said_ = false, first_product_ = false;
   std::size_t gradients_from_ = 0;  // of an operation: its first step that makes one
   std::array<slot, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second
   std::vector<slot> spare_;                                // that have been freed

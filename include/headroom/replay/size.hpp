@@ -169,9 +169,10 @@ constexpr replay_size size_of_steps(const settled_job& s, const inventory& list,
   const auto micros = different_micro_batches(j);
   const auto copies = std::int64_t{foreach_copies(s)};
   const auto other = !s.layer.compares ? std::int64_t{0} : j.objective.has_teacher() ? j.objective.frozen.model.layers : s.model.layers;
-  const auto step = tensor_count{micros} * (tensor_count{s.model.layers + other} * (made.layer + 16) + made.ends + 64 + 3 * weights.value) + weights * (4 + copies);
+  const auto before = s.model.vision.layers + s.model.encoder.layers;  // of no more tensors than the main stack's
+  const auto step = tensor_count{micros} * (tensor_count{s.model.layers + other + before} * (made.layer + 16) + made.ends + 64 + 3 * weights.value) + weights * (4 + copies);
   const auto kinds = static_cast<std::int64_t>(j.hardware.kinds());
-  const auto alive = weights * (3 + s.optimizer.moments) + tensor_count{s.model.layers} * made.kept + made.ends;
+  const auto alive = weights * (3 + s.optimizer.moments) + tensor_count{s.model.layers + before} * made.kept + made.ends;
   return {(tensor_count{kinds} * (weights * (8 + s.optimizer.moments) + tensor_count{2} * step)).value, alive.value};
 }
 

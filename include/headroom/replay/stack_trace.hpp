@@ -17,12 +17,19 @@ class stack_trace {
   static constexpr block none = tensor_memory::none;
 
   template <class Layers>
-  stack_trace(const settled_job& s, tensor_memory& m, const Layers& layers) : reentrant_(s.reentrant), memory_(&m), blocks_(m), stack_(s, layers) {}
+  stack_trace(const settled_job& s, tensor_memory& m, const Layers& layers, const prelude* before = nullptr)
+      : reentrant_(s.reentrant), memory_(&m), blocks_(m), stack_(s, layers, before) {}
+  stack_trace(bool reentrant, tensor_memory& m, traced_stack&& stack) : reentrant_(reentrant), memory_(&m), blocks_(m), stack_(std::move(stack)) {}
   void beside(std::function<void()> other) { blocks_.beside(std::move(other)); }
   [[nodiscard]] const scene& sizes() const { return stack_.sizes; }
   [[nodiscard]] const detail::layer_runs& runs() const { return stack_.cut; }
   /// The loss, or one number.
   [[nodiscard]] bytes scalar() const { return stack_.tail().size(stack_.tail().output()); }
+  [[nodiscard]] std::int64_t layers() const { return static_cast<std::int64_t>(stack_.layers.size()); }
+  /// Of its last block: whether it keeps what it makes, and whether that has a gradient.
+  [[nodiscard]] bool keeps_result() const { return (tail_.alive & stack_.tail().storages(stack_.tail().output().bit())) != 0; }
+  [[nodiscard]] bool has_gradient() const { return stack_.tail().needs_gradient(stack_.tail().output()); }
+  [[nodiscard]] bool layers_have_gradient() const { return stack_.tail().needs_gradient(stack_.tail().input()); }
 
   void forward_front() {
     block_tensors b;
@@ -54,7 +61,8 @@ class stack_trace {
         for (auto& part : l.parts) blocks_.free(part, part.alive);
   }
 
-  void begin_backward() { flow_ = memory_->make(scalar(), row::temporaries); }
+  void begin_backward() { begin_backward(memory_->make(scalar(), row::temporaries)); }
+  void begin_backward(block gradient) { flow_ = gradient; }
   /// `tied`: the gradient of a table that serves twice.
   template <class Enters>
   void backward_tail(bytes tied, const Enters& enters) {

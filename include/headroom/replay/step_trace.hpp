@@ -2,6 +2,7 @@
 // A trainer's start and its first steps, allocation by allocation: engine/eager/step.hpp with the caching allocator for a listener.
 #pragma once
 
+#include <headroom/engine/eager/autograd_rank.hpp>
 #include <headroom/replay/allocated_step.hpp>
 #include <headroom/replay/other_trace.hpp>
 #include <headroom/engine/eager/fsdp1_units.hpp>
@@ -19,7 +20,8 @@ class step_trace {
   template <class Layers = detail::shipped_layers>
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a,
              const replay_watch& watch = {}, const Layers& layers = {}, std::size_t kind_of_gpu = 0)
-      : memory_(a, watch), tensors_(s, memory_, layers), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
+      : memory_(a, watch), before_(detail::before_stack(s, st, w)), tensors_(s, memory_, layers, detail::has_prelude(s) ? &before_ : nullptr),
+        facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}, detail::has_prelude(s) ? &before_ : nullptr) {
     const auto& kind = s.source->sharding;
     tensors_.start_from(facts_, load_trace(s, st, w, memory_, a).run(list, resident));
     if (s.layer.compares) {
@@ -74,6 +76,7 @@ class step_trace {
   }
 
   tensor_memory memory_;
+  prelude before_;
   allocated_step tensors_;
   step_facts facts_;
   std::variant<std::monostate, running<whole_parameters<allocated_step>>, running<fsdp2_units<allocated_step>>, running<fsdp1_units<allocated_step>>> runs_;

@@ -34,18 +34,20 @@ struct traced_stack {
   std::vector<traced_layer> layers;
 
   template <class Layers>
-  traced_stack(const settled_job& s, const Layers& own) : sizes(s.layer) {
+  traced_stack(const settled_job& s, const Layers& own, const prelude* beside = nullptr) : sizes(s.layer) {
     sizes.model = &s.model;
+    sizes.memory_has_gradient = beside != nullptr && beside->has_gradient;
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
     const bool compiled = sizes.compiled;
     sizes.compiled = false;
     ends_.reserve(2);
     const auto keep = [&](const program& p) { ends_.push_back(p); };
-    with_made([&] { return headroom::embedding(sizes, outside); }, keep);
+    const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
+    with_made([&] { return patches ? patch_embedding(sizes, outside) : headroom::embedding(sizes, outside); }, keep);
     const auto& emb = embedding();
     leaf = detail::embedding_is_leaf(s, emb);
-    bool flows = leaf || emb.needs_gradient(emb.output());
+    bool flows = leaf || emb.needs_gradient(emb.output()) || sizes.memory_has_gradient;
     auto& runs = cut;
     detail::cut_layers(runs, s, sizes, {0, s.model.layers}, flows);
     sizes.compiled = compiled;
@@ -69,10 +71,31 @@ struct traced_stack {
     with_made([&] { return detail::tail_of(sizes, outside, flows); }, keep);
   }
 
+  /// A stack before the main one (engine/eager/prelude.hpp), of layers that are alike.
+  traced_stack(const scene& of, detail::layer_run run, const auto& front, const auto& back) : sizes(of), own_(std::make_unique<kept_parts>(kept_parts{*of.model, *of.side})) {
+    sizes.model = &own_->stack;
+    sizes.side = &own_->side;
+    const auto keep = [&](const program& p) { ends_.push_back(p); };
+    with_made(front, keep);
+    leaf = run.input_has_gradient && !embedding().needs_gradient(embedding().output());
+    traced_kind kind;
+    headroom::for_each_block(sizes, run.kind, run.trained, run.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
+    kinds.push_back(std::move(kind));
+    const bool back_runs = run.input_has_gradient || detail::anything_trains(sizes, run.trained);
+    for (std::int64_t n = 0; n < run.count; ++n)
+      layers.push_back({0, run.recomputes && back_runs, tensor_memory::none, std::vector<block_tensors>(kinds[0].parts.size())});
+    with_made(back, keep);
+  }
+
   [[nodiscard]] const program& embedding() const { return ends_.front(); }
   [[nodiscard]] const program& tail() const { return ends_.back(); }
 
  private:
+  struct kept_parts {
+    shape stack;
+    adapter side;
+  };
+  std::unique_ptr<kept_parts> own_{};  ///< what the scene of a stack before the main one points to
   std::vector<program> ends_;  // the embedding's, and what comes after the layers
 };
 

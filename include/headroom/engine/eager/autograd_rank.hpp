@@ -125,6 +125,16 @@ constexpr void add_wrapped_critic(timeline& t, const critic_step& c) {
   t.add(phase::step, row::other_models, c.update);
 }
 
+/// Whether pictures pass a tower before the main stack.
+constexpr bool sees(const settled_job& s) { return s.model.vision.layers > 0 && !s.source->batch.images.none; }
+/// What runs before the main stack: nothing in most models.
+constexpr prelude before_stack(const settled_job& s, const state_bytes& st, const windows& w) {
+  auto before = sees(s) ? walk_tower(s, w, kept_beside(s, st, w)) : s.model.encoder.layers > 0 ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
+  before.summed = summed_beside(s, st, before.summed);
+  return before;
+}
+constexpr bool has_prelude(const settled_job& s) { return sees(s) || s.model.encoder.layers > 0; }
+
 /// The step of a trainer that allocates as it goes. `other`: models that run beside this one, or none.
 constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const auto& layers,
                                  const other_models* other = nullptr) {
@@ -132,10 +142,8 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   auto resident = resident_bytes(s, st, w);
   if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident());
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
-  const bool sees = s.model.vision.layers > 0 && !s.source->batch.images.none, reads = s.model.encoder.layers > 0;
-  auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  before.summed = summed_beside(s, st, before.summed);
-  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
+  const auto before = before_stack(s, st, w);
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, has_prelude(s) ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::load, -1, built_moment(s, w, resident));

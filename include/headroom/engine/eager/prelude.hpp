@@ -10,6 +10,12 @@ namespace headroom {
 
 namespace detail {
 
+/// A mask of such a stack, saved by every layer that has a backward, or what positions its biases are of.
+constexpr bytes side_mask(const scene& sc, std::int64_t layers, bool flows, bool recomputes) {
+  if (!sc.block_mask) return flows ? position_buckets(sc) : bytes{0};
+  return sc.masks_each_layer && flows && !recomputes ? layers * ops::model_masks(sc) : ops::model_masks(sc);
+}
+
 /// Walks front, layers and back of a stack beside the main one.
 constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const end_walk& front, layer_run run, const end_walk& back, bytes shard) {
   const bool momentary = momentary_gradients(s, w);
@@ -25,7 +31,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
 
   r.forward = f.peak;
   const auto bias = relative_positions(sc);
-  const auto mask = !sc.block_mask ? layers_flow ? position_buckets(sc) : bytes{0} : sc.masks_each_layer && layers_flow && !recomputes ? run.count * ops::model_masks(sc) : ops::model_masks(sc);  // saved by every layer that has a backward
+  const auto mask = side_mask(sc, run.count, layers_flow, recomputes);
   auto live = front_saved;
   live += bias;
   live.add(row::activations, mask);
@@ -77,10 +83,8 @@ constexpr module_set all_if(bool trains) {
   return r;
 }
 
-}  // namespace detail
-
-/// A vision tower and what joins it to the text. `kept`: bytes of its gradients that stay once they are reduced.
-constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept) {
+/// A vision tower and what joins it to the text: use(scene, layers, front, back), the last two of which make programs; `back` is told whether the layers have a gradient.
+constexpr decltype(auto) with_tower(const settled_job& s, const auto& use) {
   const auto& v = s.model.vision;
   const auto outside = trained_modules(*s.source, -1);
   const bool tower_trains = outside.has(module::vision), joint_trains = outside.has(module::projector);
@@ -88,34 +92,45 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const adapter side = tower_side(*s.layer.side);
   const bool flows = tower_trains || adapts_blocks(side);  // patches' result is asked for a gradient (transformers modeling_utils.py enable_input_require_grads)
   const scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
-  detail::layer_run run{.first = 0, .count = v.layers - v.unread, .trained = detail::all_if(tower_trains), .input_has_gradient = flows,
-                              .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
-  const bool momentary = momentary_gradients(s, w);
-  const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
-  const auto front = with_made([&] { return patch_embedding(sc, v, tower_trains); }, walked);
-  const auto back = with_made([&] { return projector(sc, s.model, tower_trains, joint_trains, flows); }, walked);
-  return detail::walk_side(s, sc, w, front, run, back, kept);
+  const layer_run run{.first = 0, .count = v.layers - v.unread, .trained = all_if(tower_trains), .input_has_gradient = flows,
+                      .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
+  return use(sc, run, [&] { return patch_embedding(sc, v, tower_trains); }, [&] { return projector(sc, s.model, tower_trains, joint_trains, flows); });
 }
 
-/// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.
-constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kept) {
+/// … the encoder of an encoder-decoder model.
+constexpr decltype(auto) with_encoder(const settled_job& s, const auto& use) {
   const auto outside = trained_modules(*s.source, -1);
   const bool trains = outside.has(module::encoder), table = outside.has(module::embedding) && s.model.encoder.audio_channels == 0 && s.model.encoder.vocab == 0;
   const shape stack = encoder_stack(s.model);
   const adapter none{};
   const scene sc = encoder_scene(s.layer, stack, none);
-  const bool momentary = momentary_gradients(s, w);
-  const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
-  const auto front = with_made([&] { return encoder_front(sc, s.model.encoder, trains, table); }, walked);
-  const bool flows = front.flows;
-  detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
-                              .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
-  const auto back = with_made([&] { return encoder_back(sc, trains, flows || trains); }, walked);
-  auto r = detail::walk_side(s, sc, w, front, run, back, kept);
-  const auto result = back.output;
-  if (!back.keeps_output) r.saved.add(row::activations, result);
-  if (r.has_gradient) r.output_gradient = result;
-  return r;
+  const auto front = [&] { return encoder_front(sc, s.model.encoder, trains, table); };
+  const bool flows = with_made(front, [](const program& p) { return p.needs_gradient(p.output()); });
+  const layer_run run{.first = 0, .count = stack.layers, .trained = all_if(trains), .input_has_gradient = flows,
+                      .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
+  return use(sc, run, front, [&] { return encoder_back(sc, trains, flows || trains); });
+}
+
+}  // namespace detail
+
+/// A vision tower and what joins it to the text. `kept`: bytes of its gradients that stay once they are reduced.
+constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept) {
+  return detail::with_tower(s, [&](const scene& sc, const detail::layer_run& run, const auto& front, const auto& back) {
+    const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary_gradients(s, w)); };
+    return detail::walk_side(s, sc, w, with_made(front, walked), run, with_made(back, walked), kept);
+  });
+}
+
+/// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.
+constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kept) {
+  return detail::with_encoder(s, [&](const scene& sc, const detail::layer_run& run, const auto& front, const auto& back) {
+    const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary_gradients(s, w)); };
+    const auto behind = with_made(back, walked);
+    auto r = detail::walk_side(s, sc, w, with_made(front, walked), run, behind, kept);
+    if (!behind.keeps_output) r.saved.add(row::activations, behind.output);
+    if (r.has_gradient) r.output_gradient = behind.output;
+    return r;
+  });
 }
 
 }  // namespace headroom
