@@ -152,8 +152,11 @@ class plain_allocator {
     if (settings_.expandable_segments) return try_allocate_expandable_block(stream, small, size);
     const auto length = small ? 2 * mib : size < 10 * mib ? 20 * mib : (size + 2 * mib - 1) / (2 * mib) * (2 * mib);
     if (!has_room(length)) return {};
-    segments_.push_back({stream, small, false, {{length, state::free, 0}}});
-    return {true, &segments_.back(), segments_.back().pieces.begin()};
+    // The driver fills room that it has from below, and goes on downwards.
+    const bool up = length <= room_from_below - filled_;
+    if (up) filled_ += length;
+    const auto made = segments_.insert(up ? segments_.end() : segments_.begin(), {stream, small, false, {{length, state::free, 0}}});
+    return {true, &*made, made->pieces.begin()};
   }
 
   place try_allocate_expandable_block(int stream, bool small, std::int64_t size) {
@@ -263,7 +266,9 @@ class plain_allocator {
   }
 
   settings settings_;
-  std::list<segment> segments_;  // in the order in which the driver gave them, which is that of their addresses
+  std::list<segment> segments_;  // in the order of their addresses
+  static constexpr std::int64_t room_from_below = 3168 * mib;
+  std::int64_t filled_ = 0;      // of it
   std::vector<std::int64_t> waiting_;
   std::size_t retired_ = 0;
   std::int64_t last_name_ = 0;

@@ -249,7 +249,7 @@ class caching_allocator {
   /// an H100, tests/accuracy/traces, driver 580; six of them had that much room).
   std::int64_t address_of(std::int64_t length) {
     if (length <= room_from_below - next_address_) return std::exchange(next_address_, next_address_ + length);
-    return lowest_address_ = checked::sub(lowest_address_, length);
+    return lowest_address_ = -checked::add(-lowest_address_, length);
   }
   block extend(std::size_t which, std::int64_t size) {
     auto at = expandable_.find(pieces_, which, size);

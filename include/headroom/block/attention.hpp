@@ -249,7 +249,9 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto q_out = s.divided(m.query_width());
   if (m.sub_norms) out = norm(p, s, out, q_out, trained.has(module::norm));
   if (fuses(s, fused_kernel::adapted_output, {module::o_proj})) return multiply_adapted(p, s, out, {{module::o_proj, q_out, m.hidden}})[0];
-  return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, s.divided(m.output_width()), m.hidden, m.output_bias), m.hidden);
+  const auto y = reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, s.divided(m.output_width()), m.hidden, m.output_bias), m.hidden);
+  name_to_end(p, s, (h.q | h.k) | h.v);
+  return y;
 }
 
 }  // namespace headroom::ops

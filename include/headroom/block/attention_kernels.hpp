@@ -127,7 +127,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h, tensor_set
     saves |= bias.bit();
   }
   const bytes exchange = s.context > 1 && !exchanges ? exchanged_heads(p, s, h) : bytes{0};
-  p.step(((h.q | h.k) | h.v) | mask, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
+  p.step(((h.q | h.k) | h.v) | mask, makes, {.saves = saves | out | lse, .holds = named, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = s.cudnn ? bytes{0} : p.rounded(q_elements, 4)});  // cuDNN's is one workspace
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
   return exchanges ? exchange_pieces(p, out, false, s.exchanges_whole) : out;

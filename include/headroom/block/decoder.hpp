@@ -43,8 +43,7 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   const auto inner = m.position == position_kind::relative ? s.drops.hidden : probability{};
   if (m.mlp == mlp_kind::gated && fuses(s, fused_kernel::adapted_mlp, {module::gate_proj, module::up_proj, module::down_proj})) return adapted_feed_forward(p, s, x, width);
   if (m.mlp == mlp_kind::gated) {
-    const auto [gate, up] = project_gate_up(p, s, trained, module::gate_proj, module::up_proj, x, width, m.mlp_bias);
-    auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
+    auto product = drop(p, gated_projection(p, s, trained, {module::gate_proj, module::up_proj}, x, width, m.mlp_bias), inner);
     if (m.sub_norms) product = norm(p, s, product, width, trained.has(module::norm));
     if (writes_as_weight(s)) product = cast(p, product, s.weight_width);
     return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);
@@ -91,6 +90,7 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
     const auto y = part == layer_part::attention ? mixed(first) : ops::feed_forward(p, s, trained, first);
+    ops::name_to_end(p, s, first.bit());
     const auto sum = m.normed_residual ? ops::add(p, ops::scale(p, s, first), ops::scale(p, s, branch(y))) : ops::add(p, x, branch(y));
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }

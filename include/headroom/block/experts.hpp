@@ -47,8 +47,7 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   const auto& m = *s.model;
   tensor inner{};
   if (m.mlp == mlp_kind::gated) {
-    const auto [gate, up] = project_gate_up(p, s, trained, of.gate, of.up, x, width, bias);
-    inner = multiply(p, activate(p, s, gate, m.activation), up);
+    inner = gated_projection(p, s, trained, {of.gate, of.up}, x, width, bias, true);
   } else {
     inner = activate(p, s, linear(p, s, trained, of.up, x, m.hidden, width, bias), m.activation);
   }

@@ -157,21 +157,30 @@ constexpr tensor linear(program& p, const scene& s, const module_set& trained, m
   return s.adapts(role) ? adapt(p, s, x, y, in, out) : y;
 }
 
-/// gate and up: the results of two linear layers, or the halves of one's (models/phi3/modeling_phi3.py Phi3MLP: chunk, whose backward concatenates).
+/// act(gate(x)) * up(x), by one kernel or by `two` at least, of two linear layers in this order, or of the halves of one's (models/phi3/modeling_phi3.py Phi3MLP: chunk, whose backward concatenates).
 struct gate_and_up {
-  tensor gate{}, up{};
+  module gate{}, up{};
 };
-constexpr gate_and_up project_gate_up(program& p, const scene& s, const module_set& trained, module gate, module up, tensor x, std::int64_t width, bool bias) {
-  const auto h = s.model->hidden;
-  if (!s.joins_gate_up(*s.model)) {
-    const auto first = linear(p, s, trained, gate, x, h, width, bias);
-    return {first, linear(p, s, trained, up, x, h, width, bias)};
+constexpr tensor gated_projection(program& p, const scene& s, const module_set& trained, const gate_and_up& of, tensor x, std::int64_t width, bool bias, bool two = false) {
+  const auto& m = *s.model;
+  const auto h = m.hidden;
+  const auto join = [&](tensor gate, tensor up) { return two ? multiply(p, activate(p, s, gate, m.activation), up) : gated(p, s, gate, up, m.activation); };
+  if (s.joins_gate_up(m)) {
+    const auto both = linear(p, s, trained, of.gate, x, h, 2 * width, bias);
+    const auto half = p.elements(both) / 2;
+    const auto gate = p.view(both, half), up = p.view(both, half);
+    p.step(both.bit(), gate | up);
+    return join(gate, up);
   }
-  const auto both = linear(p, s, trained, gate, x, h, 2 * width, bias);
-  const auto half = p.elements(both) / 2;
-  const auto first = p.view(both, half), second = p.view(both, half);
-  p.step(both.bit(), first | second);
-  return {first, second};
+  const auto gate = linear(p, s, trained, of.gate, x, h, width, bias);
+  if (s.habits->mlp.both_first || (!two && (s.compiled || s.fused.has(fused_kernel::gated)))) return join(gate, linear(p, s, trained, of.up, x, h, width, bias));
+  const auto activated = activate(p, s, gate, m.activation);
+  return multiply(p, activated, linear(p, s, trained, of.up, x, h, width, bias));
+}
+
+/// What a module's locals name to its end, behind its last operation.
+constexpr void name_to_end(program& p, const scene& s, const tensor_set& named) {
+  if (s.habits->autograd.names_inputs && !s.compiled) p.step(0, 0, {.holds = named});
 }
 
 }  // namespace headroom::ops

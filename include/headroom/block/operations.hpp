@@ -163,7 +163,11 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
   if (!s.model->norm_weight) return cast(p, scaled, w);  // NanoChatRMSNorm
   const bool times_fp32 = offset || power || s.model->fp32_norm;
-  if (s.habits->norm.style == norm_style::cast_before_weight && !times_fp32) scaled = cast(p, scaled, w);
+  tensor_set named = 0;
+  if (s.habits->norm.style == norm_style::cast_before_weight && !times_fp32) {
+    if (s.habits->norm.names_scaled) named = scaled.bit();
+    scaled = cast(p, scaled, w);
+  }
   tensor factor{};
   if (offset || (power && s.weight_width != 4)) {
     factor = p.make(columns, 4);
@@ -172,7 +176,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const bool widens = trains && s.narrow_frozen && !times_fp32 && p.width(scaled) < s.weight_width;  // a weight in fp32 times rows in 16 bits
   const auto y = p.make(n, widens ? s.weight_width : p.width(scaled));
   p.step(scaled | factor, y.bit(),
-         {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
+         {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .holds = named, .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
   return widens ? y : cast(p, y, w);
 }
 

@@ -134,6 +134,7 @@ struct autograd_profile {
   bool softmax_keeps_input{};        ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
   bool mean_keeps_input{};           ///< torch 1.13: mean saves its input, so that an eager RMSNorm keeps the square (MeanBackward1, self.sym_numel())
   bool sums_out_of_place{};          ///< torch before 2.0: a tensor's second gradient and the first are added into a third (autograd/input_buffer.cpp)
+  bool names_inputs{true};           ///< a module's inputs and locals live until it returns (Python; torch/nn/modules/module.py _call_impl)
 
   bool operator==(const autograd_profile&) const = default;
 };
@@ -159,6 +160,7 @@ struct compile_profile {
 /// How its norms are computed.
 struct norm_profile {
   norm_style style{norm_style::cast_before_weight};
+  bool names_scaled{};               ///< what is cast before × weight has a name until the norm returns (transformers' RMSNorms)
   bool statistics_in_input_format{}; ///< LayerNorm on a CPU keeps mean and deviation in the input's format
 
   bool operator==(const norm_profile&) const = default;
@@ -198,6 +200,7 @@ struct rotary_profile {
 struct mlp_profile {
   bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
   bool gates_apart{};                ///< gate and up are two matrices, and SiLU is torch's own (GPT-NeoX before 2024-09)
+  bool both_first{};                 ///< gate and up are there before the function of the gate is (litgpt's fc_1 and fc_2; elsewhere act(gate(x)) * up(x))
   bool adds_bias_apart{};            ///< the sum with the bias is a tensor of its own, which the function keeps (GPT-NeoX without bias_gelu_fusion)
 
   bool operator==(const mlp_profile&) const = default;

@@ -24,6 +24,7 @@ constexpr profile of_transformers(profile p, std::int32_t date) {
 inline constexpr profile libtorch{
     .label = "libtorch",
     .date = 202508,
+    .norm = {.names_scaled = true},
     .attention = {.expands_kv = kv_expansion::if_padded, .masks = sdpa_masks::boolean},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.upcasts_rest = true},
@@ -67,9 +68,10 @@ inline constexpr profile libtorch_2023 = [] {
 inline constexpr profile libtorch_cpp{
     .label = "libtorch-cpp",
     .date = 202210,
-    .autograd = {.mean_keeps_input = true, .sums_out_of_place = true},
+    .autograd = {.mean_keeps_input = true, .sums_out_of_place = true, .names_inputs = false},
     .attention = {.copies_heads = true, .fills_masked_scores = true},
     .rotary = {.tables = rope_tables::buffers_beside_mask},
+    .mlp = {.both_first = true},
     .loss = {.style = loss_style::plain, .outputs = output_lifetime::through_backward, .lives = loss_lifetime::through_backward},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .checkpointing = {.reentrant = true},

@@ -15,6 +15,7 @@ inline constexpr profile litgpt_202310{
     .norm = {.style = norm_style::cast_after_weight},
     .attention = {.expands_kv = kv_expansion::always, .qkv = qkv_projection::fused_then_copied, .copies_output = true},
     .rotary = {.style = rope_style::parts_concatenated, .tables = rope_tables::cached},
+    .mlp = {.both_first = true},
     .loss = {.style = loss_style::chunked},
     .adapters = {.casts_input = false},
     .quantised = {.keeps_input = true, .dequantises = dequantisation::through_half, .with_head = true},
