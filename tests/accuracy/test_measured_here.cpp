@@ -66,10 +66,10 @@ TEST_CASE("our own runs are as near as they were") {
   CHECK(reserved.size() == 68);
   CHECK(device.size() == 3);
   CHECK(allocated[allocated.size() / 2] <= 0.0002);
-  CHECK(allocated.back() <= 0.0036);
-  CHECK(reserved[reserved.size() / 2] <= 0.002);
-  CHECK(reserved[53] <= 0.01);
-  CHECK(reserved.back() <= 0.29);
+  CHECK(allocated.back() <= 0.0025);
+  CHECK(reserved[reserved.size() / 2] <= 0.001);
+  CHECK(reserved[61] <= 0.01);
+  CHECK(reserved.back() <= 0.16);
   CHECK(device.back() <= 0.0022);
 }
 
@@ -85,7 +85,12 @@ TEST_CASE("rows with a cause of their own are explained by it") {
   CHECK(std::abs(error_of("gpt2-b16", metric::reserved)) <= 0.003);
   CHECK(std::abs(error_of("qwen2.5-0.5b-eager", metric::reserved)) <= 0.001);
   CHECK(std::abs(error_of("llama-3.2-1b-bf16-recompute", metric::reserved)) <= 0.001);
-  CHECK(std::abs(error_of("llama-3.2-1b-lora-bf16-r16-all", metric::reserved)) <= 0.004);
+  // In the order of the calls, with names that live until a module returns, and segments where the driver puts them. Of LoRA a run that was traced reserved
+  // 9,226 MiB (9,206 are predicted), the one of the record another 1,002, a place for logits; of TinyLlama recomputed 12,002, and the record's 12,496.
+  CHECK(std::abs(error_of("llama-3.2-1b-recompute-s8192", metric::reserved)) <= 0.001);
+  CHECK(std::abs(error_of("llama-3.2-1b-recompute-s2048", metric::reserved)) <= 0.001);
+  CHECK(std::abs(error_of("tinyllama-1.1b-bf16-recompute", metric::reserved)) <= 0.003);
+  CHECK(std::abs(error_of("mixtral-small-bf16-recompute", metric::reserved)) <= 0.009);
 }
 
 TEST_CASE("allocated lies in the range of 95 % in every one of our own runs") {

@@ -31,13 +31,7 @@ TEST_CASE("LoRA on one GPU, 7B and 14B") {
     if (r.of.family != "qwen" || r.of.id.find("b-lora-") == std::string::npos || r.job.hardware.gpus() > 1) continue;
     CAPTURE(r.of.id);
     ++seen;
-    const auto error = error_of(r.job, r.of.value / 1e9);
-    if (r.of.id == "qwen-qwen-7b-lora-s8192") {  // one tensor of 4.6 GiB, fp32 logits, finds a hole or does not: at 8,000 tokens it does, at 8,064 to 8,448 not
-      CHECK(error > 0.1);
-      CHECK(error <= 0.115);
-      continue;
-    }
-    CHECK(std::abs(error) <= (r.job.batch.sequence > 4096 ? 0.027 : 0.01));
+    CHECK(std::abs(error_of(r.job, r.of.value / 1e9)) <= (r.job.batch.sequence > 4096 ? 0.027 : 0.011));
   }
   CHECK(seen == 24);
 }

@@ -156,6 +156,9 @@ TEST_CASE("a recording says on which stream a tensor is made: FSDP2's gathered u
 
 TEST_CASE("what is not replayed is not recorded") {
   job j{.model = models::whisper_small, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::hf_trainer, .batch = {.micro = 1, .sequence = 64}};
+  CHECK_NOTHROW(record(j));
+  j.hardware.gpus_per_node = 8;
+  j.sharding.kind = sharding_kind::fsdp2;
   CHECK_THROWS_AS(record(j), job_error);
 }
 

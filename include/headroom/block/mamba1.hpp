@@ -85,8 +85,8 @@ constexpr tensor selective_scan_eager(program& p, const scene& s, tensor u, tens
   const auto wide_u = cast(p, u, 4);
   const auto added = made_of(p, grown | wide_u, n.states, 4, {.saves = grown | wide_u, .backward_temporary = whole});
   const auto each = [&](std::int64_t times, std::int64_t elements, std::int64_t width) { return checked::mul(times, p.rounded(elements, width).count()); };
-  const auto states = p.make(each(w == 4 ? s.sequence : s.sequence - 1, n.state, 4), 1), first = p.make(n.state, w);
-  const auto narrow = p.make(w == 4 ? 0 : each(s.sequence, n.state, w), 1), scanned = p.make(n.inner, w);
+  const auto states = p.make_each(w == 4 ? s.sequence : s.sequence - 1, p.rounded(n.state, 4)), first = p.make(n.state, w);
+  const auto narrow = p.make_each(w == 4 ? 0 : s.sequence, p.rounded(n.state, w)), scanned = p.make(n.inner, w);
   p.step((decay | added) | c.bit(), (states | first) | (narrow | scanned),
          {.saves = (decay | states | first) | (narrow | c), .forward_temporary = bytes{each(s.sequence, checked::mul(s.samples, m.heads), w)},
           .backward_temporary = (p.sums_out_of_place() ? 2 : 1) * whole, .temporary_block = whole});

@@ -146,8 +146,9 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const bool offset = s.model->norm_offset;  // GemmaRMSNorm, Qwen3NextRMSNorm: fp32 throughout, times 1 + weight
   const std::int64_t inner = s.habits->norm.style == norm_style::input_format && !offset && !power ? w : 4;
   const auto wide = cast(p, x, inner);
-  // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
-  const bytes square = p.rounded(n, inner);
+  // Square, mean and inverse root: the square lives for a moment, and so do its gradient and, until the statement ends, two of the three products of the
+  // power's (pow_backward: grad * (exponent * self.pow(exponent - 1))).
+  const bytes square = p.rounded(n, inner), squares = s.host ? square : 3 * square;
   const auto root = p.make(rows, inner);
   if (s.habits->autograd.mean_keeps_input) {  // the power's gradient is three products (pow_backward)
     const auto kept = p.make(n, inner);
@@ -156,7 +157,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(kept.bit(), root | mean, {.saves = (kept | root) | mean, .forward_temporary = number(s, inner)});
   } else {
     const auto mean = power ? p.make(rows, inner) : tensor{};
-    p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = square});
+    p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = squares, .temporary_block = square});
   }
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself

@@ -60,6 +60,15 @@ class program {
     if (r == row::gathered_parameters) put(is_.weights, t);
     return t;
   }
+  /// So many tensors of one size, which come and go together, each in a block of its own.
+  constexpr tensor make_each(std::int64_t times, bytes one) {
+    const bool few = one.count() > widest && one.count() < (std::int64_t{1} << 30);
+    return few ? make(times, one.count()) : make(checked::mul(times, one.count()), 1);
+  }
+  /// The size of one of those; 0: it is one tensor.
+  [[nodiscard]] constexpr bytes one_of(tensor t) const { return width(t) > widest ? bytes{width(t)} : bytes{0}; }
+  static constexpr std::int64_t widest = 16;  ///< no number has more bytes
+
   /// Another tensor in the storage of `of`; its gradient is its own.
   constexpr tensor view(tensor of, std::int64_t elements) {
     const auto t = make(elements, width(of), is_logits(of) ? row::logits : row::activations);

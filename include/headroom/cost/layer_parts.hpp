@@ -85,8 +85,11 @@ struct traffic {
   double away{};           ///< bytes that go to host memory, and come back
 };
 constexpr traffic traffic_of(const program& p) {
-  traffic t{.operations = static_cast<double>(p.operations())};
-  const auto add = [&](const auto& o, const auto& copies) { t.bytes += static_cast<double>(p.sum(p.storages(o.reads) & ~copies).count() + p.sum(p.storages(o.makes) & ~copies).count()); };
+  traffic t{};
+  const auto add = [&](const auto& o, const auto& copies) {
+    if ((o.reads | o.makes) != 0 || o.forward_temporary > bytes{0}) t.operations += 1;  // others only say what has a name
+    t.bytes += static_cast<double>(p.sum(p.storages(o.reads) & ~copies).count() + p.sum(p.storages(o.makes) & ~copies).count());
+  };
   for (std::size_t i = 0; i < p.operations(); ++i) p.near() ? add(p.at<near_set>(i), p.copies().word[0]) : add(p.at<wide_set>(i), p.copies());
   if (p.offloaded() != 0) [[unlikely]] t.away = static_cast<double>((p.sum(p.offloaded() & ~p.recomputed()) + p.doubled()).count());
   return t;

@@ -76,7 +76,11 @@ class script_writer {
   }
 
   void make(const wide_set& s) {
-    for (const auto t : each(s)) write(script_step::kind::make, at(t), program_->size(t), row_of(*program_, t));
+    for (const auto t : each(s)) {
+      const auto one = program_->one_of(t);
+      write(one > bytes{0} ? script_step::kind::make_cut : script_step::kind::make, at(t), program_->size(t), row_of(*program_, t));
+      to_->steps.back().cut = one;
+    }
   }
   void free(const wide_set& s) {
     for (const auto t : each(s & ~borrowed_)) write(script_step::kind::free, at(t));

@@ -48,10 +48,10 @@ class made_tensors {
   wide_set alive;
   tensor_count made{};
 
-  constexpr explicit made_tensors(const wide_set& at_first) : alive(at_first) {}
+  constexpr made_tensors(const program& p, const wide_set& at_first) : alive(at_first), of_(&p) {}
 
   constexpr void make(const wide_set& s) {
-    for ([[maybe_unused]] const auto t : each(s)) made += 1;
+    for (const auto t : each(s)) made += of_->one_of(t) > bytes{0} ? of_->elements(t) : 1;
   }
   constexpr void free(const wide_set&) {}
   constexpr void make_temporary(bytes b, const operation& o) {
@@ -90,17 +90,18 @@ class made_tensors {
   }
 
  private:
+  const program* of_;
   tensor_count before_{};
 };
 
 /// Of a block's forward and backward; `again`: its forward runs twice.
 constexpr tensor_count made_by(const program& p, bool again) {
   const auto forward = [&](recording mode) {
-    made_tensors to(p.storages(p.input().bit()));
+    made_tensors to(p, p.storages(p.input().bit()));
     run_forward(p, mode, to);
     return to.made;
   };
-  made_tensors back(wide_set(p.saved()) | kept_in_backward<wide_set>(p, weight_work::with_inputs));
+  made_tensors back(p, wide_set(p.saved()) | kept_in_backward<wide_set>(p, weight_work::with_inputs));
   run_backward(p, weight_work::with_inputs, back);
   auto all = forward(recording::on) + back.made;
   if (again) all += forward(recording::off);
@@ -114,7 +115,7 @@ constexpr tensor_count kept_by(const program& p) {
   tensor_count all{1};  // a checkpoint's input
   for (std::size_t i = 0; i < p.operations(); ++i) {
     const auto& o = p.template at<wide_set>(i);
-    for ([[maybe_unused]] const auto t : each(p.storages(o.makes) & kept)) all += o.pieces;
+    for (const auto t : each(p.storages(o.makes) & kept)) all += o.pieces * (p.one_of(t) > bytes{0} ? p.elements(t) : 1);
   }
   return all;
 }
