@@ -23,7 +23,7 @@ std::string wrong_with(const program& p) {
   if (p.input().valid()) there[p.input().place()] = true;
   // Of 0 bytes is what another layer made and holds; of 9 an index and a flag side by side.
   for (std::size_t i = 0; i < p.tensors(); ++i)
-    if (const auto w = p.width(tensor::at(i)); p.elements(tensor::at(i)) < 0 || (w != 0 && w != 1 && w != 2 && w != 4 && w != 8 && w != 9)) return "a tensor's element has " + std::to_string(w) + " bytes";
+    if (const auto w = p.width(tensor::at(i)); p.elements(tensor::at(i)) < 0 || (p.one_of(tensor::at(i)) == bytes{0} && w != 0 && w != 1 && w != 2 && w != 4 && w != 8 && w != 9)) return "a tensor's element has " + std::to_string(w) + " bytes";
     else if (w == 0) there[i] = true;
   for (std::size_t o = 0; o < p.operations(); ++o) {
     const auto op = p[o];

@@ -157,7 +157,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(kept.bit(), root | mean, {.saves = (kept | root) | mean, .forward_temporary = number(s, inner)});
   } else {
     const auto mean = power ? p.make(rows, inner) : tensor{};
-    p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = squares, .temporary_block = square});
+    p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = squares, .temporary_block = s.host ? bytes{0} : square});
   }
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
