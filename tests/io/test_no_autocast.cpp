@@ -6,10 +6,12 @@
 
 #include "imported.hpp"
 
+#if HEADROOM_HAS_YAML
+
+namespace test_no_autocast {
+
 using namespace headroom;
 using namespace imported;
-
-#if HEADROOM_HAS_YAML
 
 namespace {
 
@@ -95,5 +97,7 @@ TEST_CASE("adapters over bf16 without autocast, from the file to the bytes") {
   CHECK(allocated("pure_bf16: true\n") == bytes{2'824'213'504});
   CHECK(allocated("bf16: true\n") == bytes{2'492'470'272});
 }
+
+}  // namespace test_no_autocast
 
 #endif

@@ -4,10 +4,12 @@
 
 #include "imported.hpp"
 
+#if HEADROOM_HAS_YAML
+
+namespace test_trl_text {
+
 using namespace headroom;
 using namespace imported;
-
-#if HEADROOM_HAS_YAML
 
 namespace {
 
@@ -157,5 +159,7 @@ TEST_CASE("what changes the model, or is computed, is refused") {
   CHECK(holds(why(loads + config + "trainer = SFTTrainer(model=model, args=args, peft_config=LoraConfig(r=8, target_modules='.*q_proj'))\n"), "an expression for whole names of modules"));
   CHECK(holds(why(loads + "args = SFTConfig(output_dir='o', max_length=8, unknown_key=3)\n" + trains), "train.py:3: unknown_key is not known here"));
 }
+
+}  // namespace test_trl_text
 
 #endif
