@@ -36,7 +36,7 @@ TEST_CASE("MedicalGPT's scripts train Qwen3.5's text model, from import to plans
     std::vector<std::string> set;
     std::string gpu{"rtx-4090"};
   };
-  const row rows[] = {{"pt", {}}, {"sft", {}}, {"dpo", {"hardware.gpus_per_node=1"}}, {"grpo", {"rollout.prompt=512"}},
+  const row rows[] = {{"pt", {}}, {"sft", {}}, {"dpo", {"hardware.gpus_per_node=1"}}, {"dpo", {}}, {"grpo", {"rollout.prompt=512"}},
                       {"ppo", {"hardware.gpus_per_node=1", "rollout.prompt=512", "objective.reward=qwen2.5-0.5b"}, "a100-sxm-40gb"}};
   for (const auto& one : rows) {
     const std::string name = one.stage;
@@ -56,6 +56,10 @@ TEST_CASE("MedicalGPT's scripts train Qwen3.5's text model, from import to plans
   const auto reward = job_of({script("rm")}, {"hardware.gpu=rtx-4090", "hardware.gpus_per_node=1"});
   CHECK(reward.model.vision.kind == vision_kind::qwen3_vl);
   CHECK(reward.batch.images.none);
+  // As the script stands one process lays its layers over two GPUs.
+  const auto two = job_of({script("rm")}, {"hardware.gpu=rtx-4090"});
+  CHECK(two.parallel.pipeline == 2);
+  CHECK(estimate(two).may_fit());
 }
 
 TEST_CASE("AutoModelForCausalLM has a class of the text for some models that see, of the whole for others, and none for most") {
