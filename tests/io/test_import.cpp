@@ -421,7 +421,7 @@ resume_from_checkpoint: null
   const auto full = job_of({{"full.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\nper_device_train_batch_size: 2\npure_bf16: true\noptim: paged_adamw_8bit\n"
                                           "disable_gradient_checkpointing: true\nflash_attn: fa2\nenable_liger_kernel: true\n"}},
                            {"hardware.gpus_per_node=1"});
-  CHECK(full.precision == precisions::bf16);
+  CHECK(full.precision == precision{.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::bf16, .reduce = formats::bf16, .master = formats::none, .state = formats::bf16, .autocast = choice::no});
   CHECK(full.optimizer.label.view() == "paged-adamw-8bit");
   CHECK(full.recompute == recompute::none);
   CHECK(full.attention == attention::flash);
