@@ -92,7 +92,8 @@ constexpr decltype(auto) with_tower(const settled_job& s, const auto& use) {
   const adapter side = tower_side(*s.layer.side);
   const bool flows = tower_trains || adapts_blocks(side);  // patches' result is asked for a gradient (transformers modeling_utils.py enable_input_require_grads)
   const scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
-  const layer_run run{.first = 0, .count = v.layers - v.unread, .trained = all_if(tower_trains), .input_has_gradient = flows,
+  // Not const, here and below: g++ 12 then changes its members' members in no constant expression.
+  layer_run run{.first = 0, .count = v.layers - v.unread, .trained = all_if(tower_trains), .input_has_gradient = flows,
                       .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   return use(sc, run, [&] { return patch_embedding(sc, v, tower_trains); }, [&] { return projector(sc, s.model, tower_trains, joint_trains, flows); });
 }
@@ -106,7 +107,7 @@ constexpr decltype(auto) with_encoder(const settled_job& s, const auto& use) {
   const scene sc = encoder_scene(s.layer, stack, none);
   const auto front = [&] { return encoder_front(sc, s.model.encoder, trains, table); };
   const bool flows = with_made(front, [](const program& p) { return p.needs_gradient(p.output()); });
-  const layer_run run{.first = 0, .count = stack.layers, .trained = all_if(trains), .input_has_gradient = flows,
+  layer_run run{.first = 0, .count = stack.layers, .trained = all_if(trains), .input_has_gradient = flows,
                       .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
   return use(sc, run, front, [&] { return encoder_back(sc, trains, flows || trains); });
 }
