@@ -170,12 +170,14 @@ for what in "$@"; do
       needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # what tests/slurm runs
       needs libssl-dev openssl python3-yaml                                                           # … tests/kubernetes talks to
       long=OFF
+      benches=
       [ "$what" = gcc ] || {
         long=ON
+        benches=-DHEADROOM_BENCH_OPTIONS=-O0
         needs libtorch-dev python3-torch libbenchmark-dev
       }
       stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_COMPILED_OPTIONS=-O1 \
-        -DHEADROOM_TEST_LONG=$long -DHEADROOM_LIBTORCH=$long -DHEADROOM_BUILD_BENCH=$long -DHEADROOM_BENCH_OPTIONS=-O0
+        -DHEADROOM_TEST_LONG=$long -DHEADROOM_LIBTORCH=$long -DHEADROOM_BUILD_BENCH=$long ${benches:+"$benches"}
       ;;
     # The next stages compile areas and readers with clang, too: here are its sentences for what must not compile, and the core's examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_IO=OFF ;;
