@@ -142,6 +142,7 @@ constexpr objection check_formats(const job& j, const auto& no) {
       return no("headroom: precision.parameters, compute, gradients, reduce, master and frozen must be fp32, tf32, bf16, fp16 or fp8, and compute may be nvfp4; adapter.base says in what a frozen base is packed; found", f->label);
   for (const auto* f : {&p.state, &j.optimizer.state, &j.adapter.format, &j.adapter.base, &j.adapter.rest, &j.adapter.rest_experts, &j.loss.logits, &j.rollout.format, &j.rollout.kv_format, &j.objective.reference_format, &j.objective.frozen.parameters, &j.objective.critic.parameters})
     if (*f == formats::nvfp4) return no("headroom: nvfp4 is a format of precision.compute alone by this version");
+  if (const auto& rest = j.adapter.rest; rest.set() && (rest.quantised() || rest.bits < 16)) return no("headroom: adapter.rest is the format of weights that a base leaves as they are: it must be fp32, bf16 or fp16", rest.label);
   if (p.set() && (!p.parameters.present() || (p.compute.set() && !p.compute.present()))) return no("headroom: precision.parameters and compute must not be none");
   return {};
 }
