@@ -127,8 +127,8 @@ constexpr void add_wrapped_critic(timeline& t, const critic_step& c) {
 
 /// Whether pictures pass a tower before the main stack.
 constexpr bool sees(const settled_job& s) { return s.model.vision.layers > 0 && !s.source->batch.images.none; }
-/// What runs before the main stack: nothing in most models.
-constexpr prelude before_stack(const settled_job& s, const state_bytes& st, const windows& w) {
+/// What runs before the main stack: nothing in most models. In a frame of its own, which is gone when the step is walked.
+[[gnu::noinline]] constexpr prelude before_stack(const settled_job& s, const state_bytes& st, const windows& w) {
   auto before = sees(s) ? walk_tower(s, w, kept_beside(s, st, w)) : s.model.encoder.layers > 0 ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
   before.summed = summed_beside(s, st, before.summed);
   return before;
