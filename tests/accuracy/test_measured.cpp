@@ -168,7 +168,8 @@ TEST_CASE("one run predicts the others of its search: step times of stacks that 
   CHECK(at(others.after, 0.5) <= 0.084);
   CHECK(at(others.before, 0.9) >= 0.344);
   CHECK(at(others.after, 0.9) <= 0.251);
-  CHECK(others.inside_before == 224);  // 92 %
+  CHECK(others.inside_before >= 224);  // 92 %
+  CHECK(others.inside_before <= 225);
   CHECK(others.inside_after >= 229);   // 94 %
   // Of the families that the rates are calibrated on what all runs have in common is in the rates: errors are a tenth worse at most, the ranges hold.
   CHECK(on.size() == 3940);

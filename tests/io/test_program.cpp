@@ -233,7 +233,7 @@ TEST_CASE("estimate writes JSON and the picture") {
   CHECK(at.run("estimate - --trace " + trace, small).status == 0);
   const auto events = io::parse_json(io::read_file(trace), "trace");
   CHECK(events["traceEvents"].size() > 1000);
-  const auto refused = at.run("estimate - --trace " + trace, R"({"model": "whisper-small", "framework": "hf-trainer", "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})");
+  const auto refused = at.run("estimate - --trace " + trace, R"({"model": "llama-3.2-1b", "framework": "torchtune", "hardware": {"gpu": "h100-sxm-80gb"}, "offload": {"activations": "cpu"}, "batch": {"sequence": 64}})");
   CHECK(refused.status == 2);
   CHECK(holds(refused.err, "a step is recorded where it is replayed"));
   CHECK(at.run("estimate -", small).out.find('\x1b') == std::string::npos);

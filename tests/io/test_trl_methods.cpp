@@ -217,8 +217,9 @@ TEST_CASE("GKD's student answers, and learns from what it wrote") {
   CHECK(notes_hold(notes(gkd), "the student answers in every micro-batch"));
   CHECK(said(gkd + " --max_length 512 --max_new_tokens 64 --lmbda 1.0").batch.sequence == 576);
   CHECK(said(gkd + " --max_length 512 --max_new_tokens 64 --lmbda 0.0").rollout == rollout{});
-  // A token in a layer without a graph: three results of 18,944 and two of 3,584, in two bytes. Scores of the last one: in bf16, in fp32, and their softmax.
-  const std::int64_t layer = 2 * (3 * 18'944 + 2 * 3584), scores = 4 * 152'064 * 10, token = 28 * 2 * 4 * 128 * 2;
+  // A token in a layer without a graph: three results of 18,944 and three of 3,584, in two bytes: the layer's input, which the loop over layers still names, the
+  // residual and its norm. Scores of the last one: in bf16, in fp32, and their softmax.
+  const std::int64_t layer = 2 * (3 * 18'944 + 3 * 3584), scores = 4 * 152'064 * 10, token = 28 * 2 * 4 * 128 * 2;
   const auto above = [](const job& of) { const auto rank = estimate(of).ranks[0]; return (rank[phase::generate] - rank[phase::save]).count(); };
   CHECK(above(j) == 4 * 1152 * layer + scores);  // use_cache is false where layers are checkpointed: the whole text for each token
   CHECK(above(said(gkd + " --gradient_checkpointing false")) == 4 * 1024 * (layer + token) + scores);  // else the prompts are read once
@@ -333,7 +334,7 @@ TEST_CASE("GRPO that generates for more steps than one trains on") {
   CHECK(two.rollout.steps_per_generation == 0);
   CHECK(eight.rollout.steps_per_generation == 8);
   CHECK(online(grpo + " --steps_per_generation 2").rollout == two.rollout);  // as many as accumulate
-  const std::int64_t more = std::int64_t{24} * (512 * (2 * (3 * 18'944 + 2 * 3584) + 28 * 2 * 4 * 128 * 2) + 152'064 * 10);
+  const std::int64_t more = std::int64_t{24} * (512 * (2 * (3 * 18'944 + 3 * 3584) + 28 * 2 * 4 * 128 * 2) + 152'064 * 10);
   CHECK((estimate(eight).ranks[0][phase::generate] - estimate(two).ranks[0][phase::generate]).count() == more);
   CHECK(estimate(eight).ranks[0][phase::backward] == estimate(two).ranks[0][phase::backward]);
   // Four times as many side by side, for four steps: weights are read a quarter as often a step.

@@ -134,7 +134,7 @@ full_report replayed(full_report walked, const job& j, const Layers& layers, con
 template <class Layers>
 std::vector<recorded_step> recorded(full_report r, const job& j, const Layers& layers, const deadline& until = {}) {
   if (!replays(j))
-    refuse("headroom: a step is recorded where it is replayed: eager trainers of methods that do not generate and Megatron's stages of objective.kind sft, on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
+    refuse("headroom: a step is recorded where it is replayed: eager trainers of methods that do not generate and Megatron's stages of objective.kind sft, on GPUs, without offloaded activations or a backward in two parts, and with encoders and towers where eager parameters stay whole; framework", j.framework.label);
   if (const auto n = replay_size_of(j, layers); n.too_long()) refuse("headroom: a step of so many tensors is not recorded (replay/size.hpp); they are at most", n.tensors);
   std::vector<recorded_step> out;
   replay_ranks(r, j, layers, [&](std::size_t i, const auto& run) {
