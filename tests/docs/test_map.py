@@ -1,6 +1,6 @@
 # Distributed under the Boost Software License, Version 1.0.
 # The map of the library is true: include/headroom/README.md names every folder, every path in it exists, and no header includes one of a room
-# that stands after its own in the map's table. Rooms of one row stand side by side.
+# that stands after its own in the map's table. Rooms of one row stand side by side. And each test file has a namespace of its own.
 #   python3 test_map.py
 import pathlib, re, unittest
 
@@ -31,6 +31,12 @@ def upward(includes, rooms):
         elif rows[other] > rows[own]:
             wrong.append(f"{path} ({own}) includes {included} ({other}), which stands above it")
     return wrong
+
+
+def without_namespace(text):
+    """What a test file has outside its namespace, the namespace's name or None, and what is inside."""
+    found = re.search(r"^namespace (test_\w+) \{\n(.*)^\}  // namespace \1$", text, re.M | re.S)
+    return (text[:found.start()] + text[found.end():], found[1], found[2]) if found else (text, None, "")
 
 
 class TheMap(unittest.TestCase):
@@ -81,6 +87,24 @@ class TheMap(unittest.TestCase):
 
         for path in includes:
             visit(path)
+
+
+class TheTests(unittest.TestCase):
+    def test_each_file_has_a_namespace_of_its_own(self):
+        """An area is compiled as one file: names of two test files would meet in it."""
+        for area in sorted({p.parent for p in (ROOT / "tests").glob("*/test_*.cpp")}):
+            seen = {}
+            for path in sorted(area.glob("test_*.cpp")):
+                before, name, inside = without_namespace(path.read_text())
+                self.assertNotRegex(before, r"(?m)^(TEST_CASE|using namespace)", f"{path}: stands outside a namespace")
+                self.assertTrue(name, f"{path}: no namespace test_…")
+                self.assertNotIn(name, seen, f"{path} and {seen.get(name)} have one namespace")
+                seen[name] = path
+
+    def test_what_has_none_is_seen(self):
+        self.assertEqual(without_namespace("namespace {\n}\nTEST_CASE(1)\n")[1], None)
+        self.assertEqual(without_namespace("// a\nnamespace test_a {\nint x;\n}  // namespace test_a\n")[:2], ("// a\n\n", "test_a"))
+        self.assertIn("TEST_CASE", without_namespace("namespace test_a {\n}  // namespace test_a\nTEST_CASE(1)\n")[0])
 
 
 if __name__ == "__main__":

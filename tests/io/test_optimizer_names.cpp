@@ -6,6 +6,8 @@
 
 #include <set>
 
+namespace test_optimizer_names {
+
 using namespace headroom;
 using namespace headroom::io;
 
@@ -85,3 +87,5 @@ TEST_CASE("DeepSpeed's optimizers, all of them") {
     CHECK_THROWS_WITH_AS(refuse_optimizer(optimizer_namer::deepspeed, "optimizer.type", text), doctest::Contains("is not modelled by this version"), job_error);
   }
 }
+
+}  // namespace test_optimizer_names

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_schedule {
+
 using namespace headroom;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("a stage that is not there is refused") {
   CHECK_THROWS_AS(in_flight(plan(schedule::gpipe, 4, 8), 4), job_error);
   CHECK_THROWS_AS(in_flight(plan(schedule::gpipe, 4, 8), -1), job_error);
 }
+
+}  // namespace test_schedule

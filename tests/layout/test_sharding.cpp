@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_sharding {
+
 using namespace headroom;
 
 namespace {
@@ -59,3 +61,5 @@ TEST_CASE("a gathered unit stays for its backward in stage 2, or where the job s
   z.reshard_after_forward = choice::no;
   CHECK(z.stays_gathered());
 }
+
+}  // namespace test_sharding

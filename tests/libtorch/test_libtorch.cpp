@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace test_libtorch {
+
 using namespace headroom;
 
 namespace {
@@ -73,3 +75,5 @@ TEST_CASE("every byte that LibTorch allocates is predicted") {
   CHECK(wrong == 0);
   MESSAGE(shapes << " models trained, " << phases << " numbers compared, " << wrong << " differ");
 }
+
+}  // namespace test_libtorch

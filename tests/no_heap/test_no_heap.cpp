@@ -23,6 +23,8 @@ void operator delete[](void* p) noexcept { operator delete(p); }
 void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
 void operator delete[](void* p, std::size_t) noexcept { operator delete(p); }
 
+namespace test_no_heap {
+
 namespace {
 
 constexpr headroom::job one_gpu{
@@ -94,3 +96,5 @@ TEST_CASE("nor does refusing a job") {
   }
   CHECK(inside == 0);
 }
+
+}  // namespace test_no_heap

@@ -15,6 +15,8 @@
 #include <set>
 #include <string>
 
+namespace test_conformance {
+
 namespace {
 
 using nlohmann::json;
@@ -123,3 +125,5 @@ TEST_CASE("formulas") {
   CHECK_THROWS_AS(peers::expression("2*(P", letters).value(), std::invalid_argument);
   CHECK_THROWS_AS(peers::expression("P h", letters).value(), std::invalid_argument);
 }
+
+}  // namespace test_conformance
