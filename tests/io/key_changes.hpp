@@ -4,6 +4,10 @@
 
 #include "launcher_keys.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #if HEADROOM_HAS_YAML
 
 namespace key_changes {
@@ -111,8 +115,8 @@ inline void import_root(io::draft& d, std::string_view reader, const json_value&
   io::import_trainer(d, from, io::detail::program_named(name));
 }
 
-/// The job that `means` becomes with `says` in it: keys of a file by their paths, or words of a command line.
-inline json_value job_with(std::string_view reader, std::string means, const json_value& says) {
+/// What `means` becomes with `says` in it: keys of a file by their paths, or words of a command line.
+inline io::draft draft_with(std::string_view reader, std::string means, const json_value& says) {
   io::draft d;
   d.ignores = {"pretrain"};  // of litgpt: that it compiles the whole model
   if (says.is_string()) {
@@ -135,7 +139,37 @@ inline json_value job_with(std::string_view reader, std::string means, const jso
     const bool answers = reader == "trl-gkd" && d.has({"rollout"});  // prompt and completion say it
     if (!answers && !d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 512, "--set");
   }
-  return io::job_to_json(d.settled());
+  return d;
+}
+
+/// The job that it is, and what the import said beside it.
+struct reading {
+  json_value job;
+  std::vector<std::string> notes;
+};
+inline reading read_with(std::string_view reader, const std::string& means, const json_value& says) {
+  auto d = draft_with(reader, means, says);
+  auto job = io::job_to_json(d.settled());
+  return {std::move(job), std::move(d.notes)};
+}
+
+/// The notes of `after` that `before` has not, behind +, and those that it has alone, behind -.
+inline json_value notes_between(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  auto all = json_value::array();
+  const auto has = [](const std::vector<std::string>& list, const std::string& n) { return std::find(list.begin(), list.end(), n) != list.end(); };
+  for (const auto& n : before)
+    if (!has(after, n)) all.push_back("-" + n);
+  for (const auto& n : after)
+    if (!has(before, n)) all.push_back("+" + n);
+  return all;
+}
+
+/// Two keys together: words behind words, or keys beside keys, of which the first are as they are said.
+inline json_value both(const json_value& first, const json_value& second) {
+  if (first.is_string()) return first.get<std::string>() + " " + second.get<std::string>();
+  auto all = second;
+  all.update(first);
+  return all;
 }
 
 /// The values of `after` that are not those of `before`, by their paths; null for what is no longer there.
