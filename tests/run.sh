@@ -186,7 +186,7 @@ for what in "$@"; do
     sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;replay;solve;step' ;;
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
-      if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
+      if cmake --build build --target all_verify_interface_header_sets -- -k 0; then passed=$((passed + 1)); else fail "a header by itself"; fi
       ;;
     zoo)
       cmake --preset default >/dev/null

@@ -5,6 +5,7 @@
 #include <headroom/block/limits.hpp>
 #include <headroom/engine/eager/unsloth_limits.hpp>
 #include <headroom/layout/stages.hpp>
+#include <headroom/settle/check_loss.hpp>
 #include <headroom/settle/layer.hpp>
 
 namespace headroom::detail {
