@@ -162,6 +162,20 @@ TEST_CASE("ZeRO 3: sub-groups, and parameters on the host") {
   check(j, pinned(2 * part), (12 + 4 + 2) * part, 2 * all);
 }
 
+// partition_parameters.py _partition_param pins each tensor's partition; stage3.py _create_param_groups_fp16_flat_cpu_memory takes those of the trainable groups alone.
+TEST_CASE("ZeRO 3: weights on the host that do not train are pinned tensor by tensor, beside one buffer of what does") {
+  auto j = llama(frameworks::deepspeed, zero(3), place::on_cpu, place::on_cpu);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  constexpr std::int64_t mine = layers * 8 * (4 * 2 * h + 3 * (h + f)) / ranks;
+  const auto each = [](std::int64_t elements) { return pinned(2 * elements / ranks); };
+  const auto base = layers * (4 * each(h * h) + 3 * each(h * f) + 2 * each(h)) + 2 * each(vocab * h) + each(h);
+  check(j, base + pinned(4 * mine) + 2 * pinned(2 * mine), 12 * mine, 2 * all);
+  CHECK(base > 2 * part);
+  CHECK(base < pinned(2 * part));
+  j.offload.pin_memory = false;
+  check(j, pinned(2 * mine), 2 * part + (12 + 4 + 2) * mine, 2 * all);
+}
+
 // Four buffers of a sub-group in fp32, five of 10^8 parameters in bf16, and as many parameters as the host may keep.
 TEST_CASE("ZeRO 3 with NVMe") {
   auto j = llama(frameworks::deepspeed, zero(3), place::on_nvme, place::on_gpu);

@@ -106,7 +106,11 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
   }
   const auto parameters_at = place_of_parameters(j);
   if (parameters_at == place::on_cpu) {
-    h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.parameters));
+    // What trains moves into one flat buffer; the rest stays in the partitions that zero.Init made, tensor by tensor (stage3.py
+    // _create_param_groups_fp16_flat_cpu_memory, of the trainable groups; partition_parameters.py _partition_param).
+    const auto frozen = st.total + st.adapters - st.trained;
+    h.pinned += pinned(share(st.trained, p.parameters.width(), s.shards.parameters)) + (o.pin_memory ? st.pinned : bytes{0});
+    if (!o.pin_memory) h.plain += share(frozen, p.parameters.width(), s.shards.parameters);
     if (s.shards.secondary > 1) h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.secondary));
   } else if (parameters_at == place::on_nvme) {
     const std::int64_t count = o.parameter_buffer_count >= 0 ? o.parameter_buffer_count : 5;

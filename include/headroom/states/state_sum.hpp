@@ -41,7 +41,7 @@ struct state_bytes {
   parameters largest_to_train{};   ///< the largest tensor that trains
   bytes frozen_extra{};            ///< metadata of quantised weights, where it does not go where they go
   bytes accumulated{};             ///< of buffers in host memory to which micro-batches' gradients are added: accumulated_on_host.hpp
-  bytes pinned{};                  ///< of shards in host memory and of their gradients, each tensor rounded up as the caching host allocator does
+  bytes pinned{};                  ///< of shards in host memory and of their gradients (DeepSpeed: that do not train), each tensor rounded up as the caching host allocator does
 };
 
 namespace detail {
@@ -84,7 +84,7 @@ class state_sum {
     const auto whole = checked::mul(rows, columns);
     const auto weight = held(rows, columns, local(rows, columns, whole, d.parameters), as.weight);
     r.gpu[as.of] += copies * weight;
-    if (s_->source->offload.parameters != place::on_gpu) [[unlikely]] {
+    if (s_->source->offload.parameters != place::on_gpu && !s_->source->sharding.by(sharder::deepspeed)) [[unlikely]] {  // whose flat buffer has all that train
       pin(copies, weight);
       pin(copies, held(rows, columns, local(rows, columns, whole, d.gradients), as.gradient));
     }
