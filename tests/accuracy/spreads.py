@@ -103,6 +103,8 @@ def judged(records, spreads, t):
 # What is said of a mechanism that no run was compared with, below and above: as of pipelines of eager layers and of training methods
 # (uncertainty.hpp, eager_stages and methods).
 UNMEASURED = (50, 200)
+# ... or what the header derives of its like: samples that are shorter than the longest only take less, at most all that grows with their length.
+LIKE = {"sample_lengths": "generated_lengths"}
 
 
 def spreads_without(family, records, header, unmeasured=UNMEASURED):
@@ -111,7 +113,7 @@ def spreads_without(family, records, header, unmeasured=UNMEASURED):
     spreads = calibrate(others, others, header)
     for source, *_, chosen in CALIBRATED:
         if unmeasured and not any(r["grade"] < "C" and r["errors"].get(source, 0) > 0 and chosen(r) for r in others):
-            spreads[source] = unmeasured
+            spreads[source] = header[LIKE[source]] if source in LIKE else unmeasured
     return spreads
 
 
@@ -154,6 +156,11 @@ def left_out(records, header, unmeasured=UNMEASURED):
         yield family, own, [r for r in own if not is_inside(r, spreads)], spreads
 
 
+def by_class(records, models):
+    """The Trainer's runs are one stack of a hundred model classes, each with code of its own: each class as a family. `models`: by record, what the job says of its."""
+    return [{**r, "family": f"{r['family']}:{models[r['id']]}"} if r["id"] in models else r for r in records]
+
+
 def leave_out_each(records, header):
     outside = 0
     for family, own, out, spreads in left_out(records, header):
@@ -181,13 +188,18 @@ def judged_records(text):
     return found
 
 
-def main():
-    header = lines_of_header()
-    records = judged_records(sys.stdin.read())
+def halves_of(records):
     seen, halves = {}, ([], [])
     for r in records:
         n = seen[r["family"], r["metric"]] = seen.get((r["family"], r["metric"]), -1) + 1
         halves[n % 2].append(r)
+    return halves
+
+
+def main():
+    header = lines_of_header()
+    records = judged_records(sys.stdin.read())
+    halves = halves_of(records)
 
     def say(source, rows):
         print(f"{source}: {len(rows)} records")

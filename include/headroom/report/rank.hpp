@@ -180,7 +180,7 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
     }
     case error_base::temporaries: return at[row::temporaries];
     case error_base::allocated: return r.allocated - engine;
-    case error_base::turnover: return r.reserved - states - engine;
+    case error_base::turnover: return max(r.reserved - states - engine, r.reserved - r.allocated + passing_of(r));
     case error_base::nccl: return r.outside.nccl;
     case error_base::orders: return r.lengths.high - r.lengths.low;
     case error_base::cached: return r.reserved - r.allocated + passing_of(r);

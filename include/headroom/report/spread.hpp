@@ -23,7 +23,7 @@ enum class error_base : std::uint8_t {
   logits_again,   ///< by how much the peak grows where each phase has its logits twice
   temporaries,
   allocated,
-  turnover,       ///< `reserved` without weights, gradients and optimizer states: what passes through the cache
+  turnover,       ///< `reserved` without weights, gradients and optimizer states, at the peak or where a micro-batch has the most: what passes through the cache
   nccl,
   orders,         ///< reserved_orders: from its tenth to its ninetieth percentile
   cached,         ///< what a micro-batch passes through the cache: as turnover, of forward, loss and backward alone
