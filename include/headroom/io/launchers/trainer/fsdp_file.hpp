@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/launcher_options.hpp>
+#include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/programs/training_program.hpp>
 
 namespace headroom::io::detail {

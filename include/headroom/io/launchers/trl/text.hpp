@@ -4,6 +4,7 @@
 // huggingface/peft 5d602fdb of 2026-08-21 src/peft/tuners/lora/config.py.
 #pragma once
 
+#include <headroom/io/launchers/programs/changed_copy.hpp>
 #include <headroom/io/launchers/programs/python_environment.hpp>
 #include <headroom/io/launchers/programs/python_origin.hpp>
 #include <headroom/io/launchers/trainer/import.hpp>
