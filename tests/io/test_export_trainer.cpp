@@ -138,6 +138,8 @@ TEST_CASE("trl: what its releases changed is said") {
 TEST_CASE("LLaMA-Factory: its own names") {
   auto j = adapted(formats::nf4_double);
   j.recompute.reentrant = choice::unset;
+  CHECK(holds(refusal_of(j, io::export_target::llama_factory), "cannot leave adapter.rest out: it would be \"bf16\""));  // it makes nothing fp32
+  j.adapter.rest = formats::bf16;
   const auto a = keys_of(j, io::export_target::llama_factory);
   const auto expected = io::parse_json(R"({"stage": "sft", "finetuning_type": "lora", "cutoff_len": 4096, "lora_rank": 16, "lora_target": ["q_proj", "v_proj"], "lora_dropout": 0.05, "quantization_bit": 4,
     "quantization_method": "bnb", "double_quantization": true, "disable_gradient_checkpointing": false, "use_reentrant_gc": false, "flash_attn": "fa2", "packing": false, "neat_packing": false})", "expected");

@@ -101,6 +101,13 @@ inline json_value stated_formats(const std::string& loaded, const std::string& c
   return p;
 }
 
+/// What bitsandbytes leaves of a base whose weights were loaded in 16 bits, and that nobody prepares for training: it stays in them.
+inline void settle_rest(draft& d, const std::string& loaded) {
+  const auto* base = d.find({"adapter", "base"});
+  if (base == nullptr || !base->is_string() || !among_words("nf4|nf4-double|fp4|fp4-double|int8", base->get<std::string>())) return;
+  if (loaded != "fp32" && !d.has({"adapter", "rest"}) && d.framework_is("hf-trainer")) d.job["adapter"]["rest"] = loaded;
+}
+
 /// Formats of a step under the Trainer and Accelerate, from the format of autocast (or "no") and that in which the weights were loaded.
 inline void settle_formats(draft& d) {
   if (d.awaits_formats && !d.half && !(d.has({"precision"}) && d.has({"sharding"})))
@@ -118,6 +125,7 @@ inline void settle_formats(draft& d) {
     return d.replace("precision", word == "no" ? "fp32" : word + "-mixed", d.half->place);
   }
   if (d.has({"adapter"})) {  // adapters stay in fp32 over weights of 16 bits (PEFT, autocast_adapter_dtype)
+    settle_rest(d, loaded);
     if (compute == "fp32" && loaded == "fp32") return d.replace("precision", "fp32", d.half->place);
     return d.replace("precision", stated_formats(loaded, compute, "fp32", word), d.half->place);
   }
