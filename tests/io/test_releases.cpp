@@ -174,6 +174,19 @@ TEST_CASE("TRL's adapters of a quantised base") {
   CHECK(yaml(eight, {"environment.trl=0.26"}).precision.parameters == formats::bf16);
 }
 
+// examples/scripts/sft_nemotron_3.py, its `dependencies`: experts are parameters there, and PEFT finds none of them.
+TEST_CASE("a script that asks for a release of transformers is of that release") {
+  const std::string said = "accelerate launch --num_processes 1 examples/scripts/sft_nemotron_3.py --dtype bfloat16 --model_name_or_path nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16 --attn_implementation eager --max_length 128 "
+                           "--per_device_train_batch_size 1 --use_peft --lora_target_modules q_proj k_proj v_proj o_proj gate_proj up_proj down_proj --loss_type nll --bf16 true --gradient_checkpointing true\n";
+  auto d = draft_of({{"run.sh", said}});
+  const auto j = d.settled();
+  CHECK(j.framework == frameworks::hf_trainer);
+  CHECK_FALSE(j.adapter.targets.has(module::experts_up));
+  CHECK(j.adapter.targets.has(module::shared_up));
+  CHECK(std::none_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "routed experts run one after the other"); }));
+  CHECK_THROWS_WITH_AS(job_of({{"run.sh", said}}, {"environment.transformers=5.6"}), "headroom: --set environment.transformers: transformers 5.6 does not run this script, which takes 5.7", job_error);
+}
+
 TEST_CASE("peft's example of supervised fine-tuning trains by TRL, too") {
   const std::string said = "python train.py --model_name_or_path mistralai/Mistral-7B-v0.1 --chat_template_format chatml --per_device_train_batch_size 1 --bf16 True --use_peft_lora True --lora_target_modules all-linear ";
   const auto refused = [&](const std::string& more) { return refusal_of({{"run.sh", said + more + "\n"}}); };

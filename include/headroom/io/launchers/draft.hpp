@@ -176,6 +176,7 @@ class draft {
 
   std::optional<said> loads_once;  ///< FSDP's weights are loaded by the first process of a node, where the release does so
   std::vector<default_of_release> releases;
+  std::int32_t least_transformers{};  ///< the first release of transformers that a script runs on, 100 × major + minor
   std::vector<std::string> assumed{};  ///< of them, the older ones that stand
 
   /// Keys that are to be passed over (--ignore), and those of them that were met.

@@ -4,6 +4,8 @@
 
 #include <headroom/io/launchers/programs/training_program.hpp>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,15 @@ inline constexpr auto programs_of_projects = std::to_array<program_of_project>({
     {"trl", "huggingface/trl (or its open-r1, alignment-handbook)"},
     {"unsloth", "unslothai/unsloth"},
     {"verl", "volcengine/verl"},
+});
+
+/// The first release of transformers that a script asks for among its dependencies, 100 × major + minor.
+struct needed_release {
+  std::string_view script;
+  std::int32_t transformers{};
+};
+inline constexpr auto needed_releases = std::to_array<needed_release>({
+    {"sft_nemotron_3.py", 507},  // huggingface/trl f2cd57710 of 2026-07-24 examples/scripts
 });
 
 /// The project of a program; empty where it has none.

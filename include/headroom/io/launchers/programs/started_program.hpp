@@ -133,6 +133,8 @@ class started_program {
     if (p.name == "transformers") return says_little(script);
     const auto project = project_of(p);
     if (project.empty()) return;
+    for (const auto& one : needed_releases)
+      if (script.text.ends_with(one.script)) d_->least_transformers = one.transformers;
     const auto note = at(script.line) + ": " + in_quotes(script.shown()) + " is taken to be that of " + std::string{project} + ", as it is there: a copy that was changed may train another job than this";
     if (std::find(d_->notes.begin(), d_->notes.end(), note) == d_->notes.end()) d_->notes.push_back(note);
   }

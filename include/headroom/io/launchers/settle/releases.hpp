@@ -86,9 +86,9 @@ inline void ask_how_wide_heads_attend(draft& d, std::int32_t first) {
 inline void settle_releases(draft& d) {
   ask_how_experts_run(d);
   date_transformers(d);
-  const auto first = first_release_of(d);
+  const auto of_model = first_release_of(d), first = std::max(of_model, d.least_transformers);
   if (const auto* said = d.find({"environment", "transformers"}); said != nullptr && release_of(*said, "environment.transformers") < first)
-    fail("headroom: " + d.place_of("environment.transformers") + ": transformers " + said->get<std::string>() + " has no class of this model, which came with " + std::to_string(first / 100) + "." + std::to_string(first % 100));
+    fail("headroom: " + d.place_of("environment.transformers") + ": transformers " + said->get<std::string>() + (of_model == first ? " has no class of this model, which came with " : " does not run this script, which takes ") + std::to_string(first / 100) + "." + std::to_string(first % 100));
   ask_how_wide_heads_attend(d, first);
   for (const auto& r : d.releases) {
     const auto least = r.program == "transformers" ? first : 0;
