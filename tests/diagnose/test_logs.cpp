@@ -18,6 +18,18 @@ constexpr std::string_view yi_zero2 = R"(    torch.cudasingle_grad_partition = t
 .OutOfMemoryError: CUDA out of memory. Tried to allocate 8.01 GiB. GPU 6 has a total capacty of 79.33 GiB of which 6.37 GiB is free. Including non-PyTorch memory, this process has 72.95 GiB memory in use. Of the allocated memory 72.18 GiB is allocated by PyTorch, and 3.01 MiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONFtorch.cuda
 .OutOfMemoryError: CUDA out of memory. Tried to allocate 8.01 GiB. GPU 1 has a total capacty of 79.33 GiB of which 6.32 GiB is free.)";
 
+/// MedicalGPT issue 314: Yi-34B on GPUs of 80 GB under DDP, its processes' lines in turns.
+constexpr std::string_view yi_ddp = R"(  File "pretraining.py", line 728, in main
+    self._ddp_init_helper(    
+train_result = trainer.train(resume_from_checkpoint=checkpoint)  File "/home/centos/anaconda3/envs/cpt/lib/python3.8/site-packages/torch/nn/parallel/distributed.py", line 1098, in _ddp_init_helper
+
+  File "/home/centos/anaconda3/envs/cpt/lib/python3.8/site-packages/transformers/trainer.py", line 1537, in train
+    self.reducer = dist.Reducer(
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.05 GiB. GPU 3 has a total capacty of 79.33 GiB of which 14.24 GiB is free. Including non-PyTorch memory, this process has 65.07 GiB memory in use. Of the allocated memory 64.17 GiB is allocated by PyTorch, and 323.50 KiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF
+    return inner_training_loop(
+  File "/home/centos/anaconda3/envs/cpt/lib/python3.8/site-packages/transformers/trainer.py", line 1672, in _inner_training_loop
+    model, self.optimizer = self.accelerator.prepare(self.model, self.optimizer))";
+
 /// DeepSpeed issue 4715: 25.10 GiB are 6,738,415,616 parameters in fp32, as many as Llama-2-7B has, on GPUs of 40 GB under DDP.
 constexpr std::string_view llama_ddp = R"(    return self.prepare_model(obj, device_placement=device_placement)
   File "/usr/local/lib/python3.10/dist-packages/accelerate/accelerator.py", line 1433, in prepare_model
@@ -95,10 +107,12 @@ TEST_CASE("Llama-2-7B in fp32, DDP: the bucket of all gradients") {
   // Yi-34B's in bf16: 64.05 GiB.
   auto large = yi();
   large.sharding = ddp();
-  const auto asked = read_oom("CUDA out of memory. Tried to allocate 64.05 GiB. GPU 0 has a total capacty of 79.33 GiB of which 14.60 GiB is free.").value();
-  const auto of_yi = diagnose(asked, large, estimate(large));
+  const auto of_yi = diagnose(read_oom(yi_ddp).value(), large, estimate(large));
+  CHECK(of_yi.why == cause::capacity);
   CHECK(of_yi.died_in == phase::load);
+  CHECK(of_yi.seen);
   CHECK(first(of_yi) == "the bucket of all gradients that DDP begins with");
+  CHECK(of_yi.suspects.front().beside->count() == 2 * 34'388'917'248);
 }
 
 TEST_CASE("Baichuan2-13B, ZeRO-2: torch's update, in the step of zeros that built the optimizer's state") {
