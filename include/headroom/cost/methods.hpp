@@ -63,7 +63,8 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   const auto& j = *s.source;
   const auto& r = j.rollout;
   generation_load g{.prompt = static_cast<double>(r.prompt), .completion = static_cast<double>(r.completion), .tensor = r.tensor};
-  const double all = sequences_of_step(j) * static_cast<double>(s.data);
+  const bool rows = j.batch.packed && j.batch.sequence > r.prompt + r.completion;  // which hold several samples, each as long as it may be
+  const double all = sequences_of_step(j) * static_cast<double>(s.data) * (rows ? static_cast<double>(j.batch.sequence) / (g.prompt + g.completion) : 1.0);
   if (r.by_module()) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
     const auto at_once = static_cast<double>(generated_at_once(without_evaluation(j)));

@@ -126,14 +126,15 @@ constexpr objection check_generating_trainer(const job& j, const auto& no) {
 }
 
 /// How long what is trained on is. verl lays samples without padding behind each other: their mean length, where so many are a micro-batch; and
-/// rows of a number of tokens, which hold the longest sample (verl/utils/seqlen_balancing.py rearrange_micro_batches).
+/// rows of a number of tokens, which hold the longest sample (verl/utils/seqlen_balancing.py rearrange_micro_batches; OpenRLHF
+/// openrlhf/trainer/ppo_utils/replay_buffer.py setup_dynamic_batch).
 constexpr objection check_generated_lengths(const job& j, const auto& no) {
   const auto& r = j.rollout;
   const auto length = j.batch.longest();
   const bool large = r.prompt > largest_length || r.completion > largest_length;
   const auto longest = large ? 0 : r.prompt + r.completion;
   if (length == longest) return {};
-  const bool rows = j.objective.code == method_code::verl || (trains_by_nemo(j.objective) && j.batch.packed);
+  const bool rows = j.objective.code == method_code::verl || (j.batch.packed && (trains_by_nemo(j.objective) || j.objective.code == method_code::openrlhf));
   if (large || !rows) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", length);
   if (j.batch.packed) return length > longest ? objection{} : no("headroom: a packed row (batch.packed) must hold the longest sample: batch.sequence must be at least rollout.prompt + rollout.completion; it is", length);
   if (length > longest || j.batch.padded) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion, or less where samples are shorter and lie without padding (batch.padded false); it is", length);
@@ -169,7 +170,8 @@ constexpr objection check_rollout(const job& j, const auto& no) {
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
-  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation), j.hardware.gpus() / j.parallel.context) % r.generations != 0)
+  const bool rows = j.objective.code == method_code::openrlhf && j.batch.packed;
+  if (r.generations > 0 && j.objective.code != method_code::verl && !rows && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(j.batch.micro, r.micro_batches(j.batch.accumulation), j.hardware.gpus() / j.parallel.context) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation (or rollout.steps_per_generation) × the GPUs (over parallel.context), the completions of a step", r.generations);
   if (const auto why = check_drawn(j, no)) return why;
   if (const auto why = check_generating_trainer(j, no)) return why;

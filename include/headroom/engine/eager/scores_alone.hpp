@@ -21,7 +21,10 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto copied = evaluates && (how.entropy == logits_entropy::of_copy || how.entropy == logits_entropy::all_at_once) ? of(sc.samples) : bytes{0};
   if (how.divides == divided_by_temperature::into_copy && !how.shifts) return 2 * of(sc.samples);
   if (how.divides == divided_by_temperature::into_copy) return max(of(sc.samples), of(evaluates && how.entropy == logits_entropy::by_sample ? 3 : 1));
-  return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? (alone ? 1 : 2) * of(sc.samples) : of(1));
+  // OpenRLHF's log-probabilities are one kernel's, or of 1,024 positions at a time (openrlhf/models/utils.py log_probs_from_logits, _logsumexp_by_chunk).
+  const auto piece = bytes{checked::mul(sc.tokens < 1024 ? sc.tokens : 1024, sc.vocabulary, width)};
+  const auto one = how.scores == label_scores::in_kernel ? bytes{0} : how.scores == label_scores::in_chunks ? piece : of(1);
+  return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? (alone ? 1 : 2) * of(sc.samples) : one);
 }
 
 /// The copy that accelerate or transformers make of 16-bit logits, where they leave the model in fp32.

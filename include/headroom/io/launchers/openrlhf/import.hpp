@@ -105,8 +105,11 @@ class openrlhf_arguments {
   void batch() {
     const bool large = what_ == openrlhf_trainer::sft || what_ == openrlhf_trainer::dpo;
     const auto micro = v_.number("train.micro_batch_size", large ? 8 : 1);
-    d_->say({"batch", "micro"}, micro, v_.place("train.micro_batch_size"));
-    d_->know(d_->global_batch, "train.batch_size", v_.number("train.batch_size", 128), v_.place("train.batch_size"));
+    by_tokens_ = online_ && v_.on("train.dynamic_batch_enable");
+    if (!by_tokens_) {
+      d_->say({"batch", "micro"}, micro, v_.place("train.micro_batch_size"));
+      d_->know(d_->global_batch, "train.batch_size", v_.number("train.batch_size", 128), v_.place("train.batch_size"));
+    }
     d_->say({"batch", "sequence"}, v_.number("data.max_len", what_ == openrlhf_trainer::sft || online_ ? 2048 : 512), v_.place("data.max_len"));
     d_->keeps_lengths = v_.place("data.max_len");  // datasets/sft_dataset.py, collate_fn: padded to the longest, or one behind the other
   }
@@ -173,10 +176,30 @@ class openrlhf_arguments {
     if (moves && !sleeps && all_) d_->unmodelled_key("ds.enable_sleep", true, v_.place("ds.enable_sleep"), "beside an engine that does not sleep (vllm.enable_sleep)");
     for (const auto* key : {"rollout.prompt_max_len", "rollout.max_new_tokens"})
       if (v_.take(key) != nullptr) r[std::string_view{key} == "rollout.max_new_tokens" ? "completion" : "prompt"] = v_.number(key, 1);
+    if (by_tokens_) rows(r);
     // What max_len leaves of a prompt may be its completion (openrlhf/trainer/ppo_utils/samples_generator.py, max_tokens None and truncate_length).
-    if (!r.contains("prompt") && !r.contains("completion")) d_->know(d_->shared_length, "data.max_len", d_->job["batch"]["sequence"].get<std::int64_t>(), v_.place("data.max_len"));
+    if (!r.contains("prompt") && !r.contains("completion")) d_->know(d_->shared_length, "data.max_len", v_.number("data.max_len", 2048), v_.place("data.max_len"));
     d_->replace("rollout", r, v_.place("vllm.num_engines"));
-    if (r.contains("prompt") && r.contains("completion")) d_->say({"batch", "sequence"}, r["prompt"].get<std::int64_t>() + r["completion"].get<std::int64_t>(), v_.place("rollout.max_new_tokens"));
+    if (r.contains("prompt") && r.contains("completion") && !by_tokens_) d_->say({"batch", "sequence"}, r["prompt"].get<std::int64_t>() + r["completion"].get<std::int64_t>(), v_.place("rollout.max_new_tokens"));
+  }
+  /// Micro-batches are rows of a number of tokens, into which samples are laid, and so is what is scored (trainer/ppo_utils/replay_buffer.py setup_dynamic_batch,
+  /// experience_maker.py split_rollout_samples, which makes as many rows as GPUs divide: fewer, and so longer). Samples are taken to be as long as they may be.
+  void rows(json_value& r) {
+    constexpr std::string_view trains = "train.max_tokens_per_gpu", scores = "rollout.max_tokens_per_gpu", dynamic = "train.dynamic_batch_enable";
+    if (!v_.on("ds.packing_samples")) return d_->unmodelled_key(std::string{dynamic}, true, v_.place(dynamic), "without ds.packing_samples, which would lay samples behind each other");
+    const auto most = v_.number("data.max_len", 2048);
+    if (r.contains("completion") && !r.contains("prompt") && r["completion"].get<std::int64_t>() < most) r["prompt"] = most - r["completion"].get<std::int64_t>();
+    if (r.contains("prompt") && !r.contains("completion") && r["prompt"].get<std::int64_t>() < most) r["completion"] = most - r["prompt"].get<std::int64_t>();
+    const auto longest = r.contains("prompt") && r.contains("completion") ? r["prompt"].get<std::int64_t>() + r["completion"].get<std::int64_t>() : most;
+    const auto row = v_.number(trains, 16192), scored = v_.number(scores, row);
+    for (const auto& [key, tokens] : {std::pair{trains, row}, {scores, scored}})
+      if (tokens < longest) fail("headroom: " + v_.place(key) + ": " + std::string{key} + " must hold the longest sample, " + std::to_string(longest) + " tokens; a longer one would be a row of its own, which is not modelled by this version");
+    const auto gpus = checked::mul(d_->job["hardware"]["nodes"].get<std::int64_t>(), d_->job["hardware"]["gpus_per_node"].get<std::int64_t>());
+    const auto each = checked::ceil_div(v_.number("train.batch_size", 128), gpus);
+    const auto all = checked::mul(checked::mul(v_.number("rollout.batch_size", 1024), v_.number("rollout.n_samples_per_prompt", 1)), longest);
+    const auto calls = std::max(checked::ceil_div(all, scored) / gpus * gpus, gpus);
+    r["batch"] = std::max<std::int64_t>(1, checked::ceil_div(checked::ceil_div(all, calls), row));
+    d_->say({"batch"}, {{"micro", 1}, {"accumulation", checked::ceil_div(checked::mul(each, longest), row)}, {"sequence", row}, {"padded", false}, {"packed", true}}, v_.place(trains));
   }
   void rest() {
     for (const auto& [key, value] : v_.all().items()) {
@@ -190,7 +213,7 @@ class openrlhf_arguments {
   draft* d_;
   named_values v_;
   openrlhf_trainer what_;
-  bool online_, all_{}, offloads_{};
+  bool online_, all_{}, offloads_{}, by_tokens_{};
   std::int64_t stage_{};
   std::string of_;
   std::deque<std::string> names_;
