@@ -42,6 +42,11 @@ constexpr std::int64_t everything = 2 * t * h + 4 * t + 2 * t * h + 4 * t * e + 
 TEST_CASE("the sparse half of a layer, kept whole") {
   CHECK(saved(experts()).count() == everything);
   CHECK(saved(experts(8)).count() == everything);  // an even share of the copies comes back from the other ranks
+  for (const std::int64_t ranks : {2, 8}) {  // half as many copies again come to a busy rank: what is sorted and what its experts make grows, what goes back does not
+    auto busy = experts(ranks);
+    busy.parallel.expert_imbalance_percent = 150;
+    CHECK(saved(busy).count() == everything + (2 * h + 4 * 2 * f) * n / 2);
+  }
 }
 
 // Four matrices were multiplied before (query, both of keys and values, output): of the shared expert's three the first and the third

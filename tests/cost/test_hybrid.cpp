@@ -50,6 +50,17 @@ TEST_CASE("each letter takes its own time, whatever stands before it") {
   CHECK(more("M*-E", '-') != doctest::Approx(more("M*-E", 'E')));
 }
 
+// Dao and Gu 2024, section 6: of a position, scores of a chunk of 128 (8 groups, states of 128), what they weigh and the chunk's states (32 heads of 64), and
+// the convolution's four taps. Backward multiplies twice for each, and makes forward's matrices once more: four passes in all.
+TEST_CASE("a scan takes four passes of its multiplications") {
+  const double heads = 32, d = 64, n = 128, groups = 8, chunk = 128;
+  const double position = 2 * chunk * n * groups + 2 * chunk * d * heads + 2 * 2 * d * n * heads + 2 * 4 * (heads * d + 2 * groups * n);
+  const auto fewer = lettered("M*-E"), one = lettered("M*-EM");
+  const auto s = settle(one);
+  const double rate = detail::cost_scene_of(s, rates_of(*s.on)).on.matmul_16;
+  CHECK((cost(one).attention - cost(fewer).attention).value == doctest::Approx(6 * 4 * 2 * 2048 * position / rate).epsilon(1e-9));
+}
+
 TEST_CASE("a hybrid stack's model FLOPs are those of its letters") {
   // Of a position: attention 4 × 1024², an MLP 3 × 1024 × 4096, the head 32,000 × 1024; the square of attention twice 2048 × 1024.
   const auto one = model_flops(lettered("*-").model, 1, 2048).value / 6 / 2048;

@@ -107,4 +107,19 @@ TEST_CASE("four kinds that are one are one") {
   }
 }
 
+// A message between two stages takes as long as the slower end's link, whichever of the two that is.
+TEST_CASE("stages that compute alike may change places, whatever their links are") {
+  auto near = gpus::h100_sxm_80gb, far = near;
+  far.link_gb_s = near.link_gb_s / 8;
+  const auto step = [](const gpu& first, const gpu& second) {
+    job j{.model = models::llama_3_2_1b, .hardware = {.gpu = first, .nodes = 1, .gpus_per_node = 2}, .framework = frameworks::megatron, .precision = precisions::bf16_mixed, .parallel = {.pipeline = 2},
+          .batch = {.micro = 1, .sequence = 1024, .accumulation = 8}};
+    j.model.tied = false;
+    if (second != first) j.hardware = {.gpu = first, .nodes = 1, .gpus_per_node = 2}, j.hardware.others.add({second, 1});
+    return cost(j).step.value;
+  };
+  CHECK(step(near, far) == doctest::Approx(step(far, near)).epsilon(1e-12));
+  CHECK(step(near, far) > step(near, near) * (1 + 1e-6));
+}
+
 }  // namespace test_mixed_gpus

@@ -90,6 +90,7 @@ TEST_CASE("a histogram of lengths rises, from 1 to 2^30, in at most 16 buckets o
       {"", [](job& j) { j.batch.lengths.histogram[1].to = 1024; j.batch.lengths.longer = {}; }},
       {"longer is required", [](job& j) { j.batch.lengths.histogram[1].to = 1025; j.batch.lengths.longer = {}; }},
       {"", [](job& j) { j.batch.lengths.histogram[0] = {1024, 1024, 1}; j.batch.lengths.buckets = 1; j.batch.lengths.longer = longer_samples::deleted; }},
+      {"", [](job& j) { j.batch.lengths.histogram[0] = {1, 1, 1}; j.batch.lengths.buckets = 1; }},  // a token each
       {"leaves no sample", [](job& j) { j.batch.lengths.histogram[0] = {1025, 1025, 1}; j.batch.lengths.buckets = 1; j.batch.lengths.longer = longer_samples::deleted; }},
   });
 }

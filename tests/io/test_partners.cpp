@@ -4,8 +4,11 @@
 
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/sweep_reader.hpp>
+#include <headroom/io/syntax/notebook.hpp>
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 namespace test_partners {
 
@@ -70,6 +73,30 @@ TEST_CASE("--deepspeed without a file is not the Trainer's, wherever it stands")
   CHECK(why(rest + "--deepspeed").find("mine.py") != std::string::npos);
   CHECK(why(" --deepspeed" + rest).find("mine.py") != std::string::npos);
   CHECK(why(rest).empty());
+}
+
+TEST_CASE("ms-swift's logits of answers alone are named where no sequence is cut") {
+  const auto named = [](const std::string& more) {
+    const auto d = draft_of({{"run.sh", "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 --torch_dtype bfloat16 --attn_impl flash_attn --per_device_train_batch_size 1 " + more + "\n"}});
+    return std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "keeps logits of answers alone"); });
+  };
+  CHECK(named(""));
+  CHECK(named("--sequence_parallel_size 1"));
+  CHECK_FALSE(named("--sequence_parallel_size 2 --packing true --gradient_accumulation_steps 2"));
+  CHECK_FALSE(named("--use_logits_to_keep false"));
+}
+
+// Where a line of a cell stands in the file is searched for as long as there is work left, 4 MiB of it.
+TEST_CASE("lines of a notebook have their place until a hostile one has used up the search") {
+  const auto last_line = [](int escaped) {
+    std::string cells;
+    for (int i = 0; i < escaped; ++i) cells += "\"\\u0061 = 1\\n\",\n";
+    const auto source = io::python_of_notebook("{\"cells\": [{\"cell_type\": \"code\", \"source\": [\n" + cells + "\"b = 2\\n\"\n]}], \"nbformat\": 4}", "a.ipynb");
+    return source.lines.back();
+  };
+  CHECK(last_line(0) == 2);
+  CHECK(last_line(20) == 22);  // written with escapes, the lines before are not found; this one is
+  CHECK(last_line(2000) == 1);  // 2,000 × 2 × 32 kB
 }
 
 }  // namespace test_partners

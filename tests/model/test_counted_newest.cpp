@@ -58,4 +58,10 @@ TEST_CASE("what the newest classes cannot be built from is refused by its key") 
   CHECK(diffusion({{"text_config", {{"attention_bias", true}}}}).find("attention_bias must be false for diffusion_gemma") != std::string::npos);
 }
 
+// configuration_glm5_next.py: 8 of 288 experts read a token, each of three matrices of 4,096 and 2,048; of 45 layers the first three have none.
+TEST_CASE("a token passes as many experts as the class's default says") {
+  const auto n = headroom::io::count_config(with("glm5_next_text", "Glm5NextTextModel", json::object()));
+  CHECK(n.total.count() - n.active.count() == 42LL * (288 - 8) * 3 * 4096 * 2048);
+}
+
 }  // namespace test_counted_newest

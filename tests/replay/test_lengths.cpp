@@ -460,4 +460,18 @@ TEST_CASE("trainers that pad say what is assumed where nothing is said of length
   CHECK_THROWS_AS((void)estimate(j), job_error);
 }
 
+TEST_CASE("pieces of a tensor are together as long as it is") {
+  program p(512);
+  const auto x = p.input(256, 2, true), y = p.make(256, 2);
+  p.step(x.bit(), y.bit(), {.pieces = 3});
+  p.set_output(y);
+  block_script s{.of = &p, .run = block_run::forward};
+  s.alive = x.bit();
+  write_script(s);
+  std::vector<std::int64_t> pieces;
+  for (const auto& step : s.steps)
+    if (step.what == detail::script_step::kind::add_piece) pieces.push_back(step.size.count());
+  CHECK(pieces == numbers{172, 170, 170});
+}
+
 }  // namespace test_lengths

@@ -29,6 +29,7 @@ TEST_CASE("shares of a log-normal distribution, cut at both ends") {
   CHECK(share({.mean = 10, .deviation = 5, .least = 1}, 8) == share({.mean = 10, .deviation = 5}, 8));  // 1 cuts nothing off
   CHECK(share({.mean = 10, .deviation = 5, .least = 6, .most = 12}, 5) == 0);
   CHECK(share({.mean = 10, .deviation = 5, .least = 6, .most = 12}, 13) == 1);
+  CHECK(share({.mean = 2, .deviation = 5, .most = 1}, 1) == 1);
 }
 
 TEST_CASE("without a deviation all are as long as the mean") {

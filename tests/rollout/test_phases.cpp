@@ -132,6 +132,20 @@ TEST_CASE("72 B on four GPUs: groups of layers, parameters on the host") {
   CHECK(above_rest(j, phase::sync) == weights + 2 * (72'706'203'648 + 80 * adapters) + merged);
 }
 
+// DeepSpeed runtime/bf16_optimizer.py: flat buffers that nothing looks into again. DDP has none of them.
+TEST_CASE("parameters that train move under DDP, and not under DeepSpeed's stage 0") {
+  const auto why = [](const std::string& sharding) {
+    const auto j = io::read_job(io::parse_json(R"({"model": "qwen2.5-0.5b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 2}, "framework": "hf-trainer", "precision": "bf16-mixed", "sharding": )" + sharding +
+                                                   R"(, "batch": {"micro": 1, "sequence": 2048}, "recompute": "full", "objective": {"kind": "grpo", "trainer": "ms-swift", "reference": "none"},
+      "rollout": {"engine": "vllm", "placement": "colocated", "share": 0.5, "tensor": 1, "sleep": 1, "prompt": 1024, "completion": 1024, "generations": 2, "trainer_moves": ["parameters"]}})", "job"));
+    const auto o = objection_to(j);
+    return o ? std::string{o.sentence} : std::string{};
+  };
+  CHECK(why(R"("ddp")") == "");
+  CHECK(why(R"({"kind": "zero", "stage": 0})").find("what becomes of parameters that train under DeepSpeed's stage 0") != std::string::npos);
+  CHECK(why(R"({"kind": "zero", "stage": 2})") == "");
+}
+
 TEST_CASE("verl moves parameters and moments away, collects copies of the shards and sends them") {
   auto j = io::read_job(io::parse_json(R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h800-sxm-80gb", "gpus_per_node": 2}, "framework": "hf-trainer",
     "precision": {"parameters": "fp32", "compute": "bf16", "gradients": "fp32", "reduce": "fp32", "master": "none", "state": "fp32"}, "sharding": "fsdp1",

@@ -136,6 +136,17 @@ TEST_CASE("stages and the order of their micro-batches") {
       {"need parallel.virtual_pipeline 1", [](job& j) { j.parallel.virtual_pipeline = 2; }},
       {"recomputation is not modelled for the zero-bubble", [](job& j) { j.recompute = recompute::full; }},
   });
+  const char* const v = "schedules in a V (zero-bubble-v, v-half, v-min) are modelled for megatron with sft alone";
+  for (const auto in_a_v : {schedule::zero_bubble_v, schedule::v_half, schedule::v_min}) {
+    auto j = staged(in_a_v);
+    j.model.tied = false, j.parallel.virtual_pipeline = 2;
+    check_all(j, {
+        {"", [](job&) {}},
+        {v, [](job& k) { k.model.tied = true; }},
+        {v, [](job& k) { k.model.mtp_layers = 1; }},
+        {v, [](job& k) { k.optimizer = optimizers::muon; }},
+    });
+  }
   check_all(staged(schedule::dualpipe), {
       {"", [](job&) {}},
       {even, [](job& j) { j.batch.accumulation = 9; }},
