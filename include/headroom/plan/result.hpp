@@ -28,7 +28,7 @@ struct ranked_plan {
 
 /// What a search found, and why the others were rejected.
 struct plan_result {
-  std::vector<ranked_plan> best;                   ///< the fastest first
+  std::vector<ranked_plan> best;                   ///< the fastest first; of those that are as fast and differ in an engine's share alone, the smallest
   std::vector<ranked_plan> front;                  ///< no other is as fast, as small and on as few GPUs; the fastest first
   std::int64_t evaluated{};                        ///< judged one by one
   std::int64_t passed_over{};                      ///< known not to fit, or not to be possible, by another that was judged
@@ -46,9 +46,21 @@ inline bool faster(const ranked_plan& a, const ranked_plan& b) {
   return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
 }
 
-/// The fastest so many. Which they are does not depend on the order of arrival.
+/// Plans that are as fast, and differ in what their engine takes of the GPUs, or gives back, alone: a share that is larger than all completions need gains nothing.
+inline bool differ_in_share(const ranked_plan& a, const ranked_plan& b) {
+  if (a.outcome.seconds != b.outcome.seconds || !(a.outcome.seconds > 0) || !a.job.rollout.shares_gpus() || !b.job.rollout.shares_gpus()) return false;
+  auto same = a.job;
+  same.rollout.share = b.job.rollout.share, same.rollout.sleep = b.job.rollout.sleep;
+  return same == b.job;
+}
+
+/// The fastest so many; of those that differ in their engine's share alone, the one that needs least. Which they are does not depend on the order of arrival.
 inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std::size_t top) {
   if (best.size() >= top && (top == 0 || !faster(p, best.back()))) return;
+  if (const auto other = std::find_if(best.begin(), best.end(), [&](const ranked_plan& q) { return differ_in_share(p, q); }); other != best.end()) {
+    if (!faster(p, *other)) return;
+    best.erase(other);
+  }
   best.insert(std::upper_bound(best.begin(), best.end(), p, faster), p);
   if (best.size() > top) best.pop_back();
 }

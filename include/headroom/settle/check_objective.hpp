@@ -72,7 +72,7 @@ constexpr objection check_reward_and_critic(const job& j, const auto& no) {
   if (!ppo) return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
   const bool value_head = o.code == method_code::llama_factory;
   if (value_head && o.critic.given()) return no("headroom: LLaMA-Factory's PPO has a value head on the trained model and no critic of its own; leave objective.critic out");
-  if (!value_head && !o.critic.given()) return no("headroom: PPO needs objective.critic, a model");
+  if (!value_head && !o.critic.given()) return no("headroom: PPO needs objective.critic, the model that values completions and trains beside the policy: a name, or {\"model\": …}; objective.reference and rollout are asked for, too");
   if (o.reward_adapter && (o.has_reward() || !j.adapter.active())) return no("headroom: objective.reward_adapter is in place of objective.reward, and needs an adapter");
   if (o.critic.given() && o.critic.parameters_at != place::on_gpu) return no("headroom: a critic trains: what of it lies on the host is said by offload and rollout.trainer_moves; leave objective.critic.parameters_at out");
   if (o.critic.given())
