@@ -12,6 +12,7 @@
 namespace test_openrlhf {
 
 using namespace imported;
+using namespace headroom::literals;
 
 namespace {
 
@@ -128,6 +129,29 @@ TEST_CASE("pairs") {
   CHECK(scores.objective == objective{.kind = objective_kind::reward, .code = method_code::openrlhf});
   CHECK_FALSE(objection_to(scores));
   CHECK(estimate(scores).parameter_count.total == parameters{8'030'261'248 - 128'256LL * 4096 + 4096});
+}
+
+// zai-org/ChatGLM3 issue 1057: the class's own gradient_checkpointing_enable is a check that sets nothing.
+TEST_CASE("a model whose own code may make no checkpoints is asked about") {
+  const auto of = [](const std::string& name) {
+    const std::string llama = "meta-llama/Meta-Llama-3-8B";
+    auto arguments = dpo;
+    return arguments.replace(arguments.find(llama), llama.size(), name);
+  };
+  auto said = eight;
+  said.push_back("recompute=none");
+  for (const auto* name : {"THUDM/glm-4-9b-chat", "THUDM/chatglm3-6b"}) {
+    CHECK(holds(refused(of(name)), "makes checkpoints in some of its revisions and none in others"));
+    CHECK(trained(of(name), said).recompute.mode == recompute_mode::none);
+    CHECK(trained(without(of(name), " \\\n   --model.gradient_checkpointing_enable")).recompute.mode == recompute_mode::none);
+  }
+  // 2,048 tokens of a pair on eight GPUs: with checkpoints it would be said to fit; the run that asked for them went out of memory.
+  auto j = trained(of("THUDM/glm-4-9b-chat"), said);
+  j.batch.sequence = 2048, j.batch.lengths = {}, j.attention = attention::sdpa;
+  auto again = j;
+  again.recompute = recompute::full;
+  CHECK(estimate(j).peak() > 55_GiB);
+  CHECK(estimate(again).peak() < 50_GiB);
 }
 
 TEST_CASE("groups of completions beside an engine that sleeps") {

@@ -15,6 +15,7 @@
 #include <headroom/io/launchers/settle/lengths.hpp>
 #include <headroom/io/launchers/settle/liger.hpp>
 #include <headroom/io/launchers/settle/loading.hpp>
+#include <headroom/io/launchers/settle/own_checkpoints.hpp>
 #include <headroom/io/launchers/settle/releases.hpp>
 #include <headroom/io/launchers/settle/text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
@@ -257,6 +258,7 @@ inline job draft::settled() {
   detail::settle_tf32(*this);
   detail::settle_checkpointing(*this);
   detail::settle_dropout(*this);
+  detail::settle_own_checkpoints(*this);
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
   detail::settle_generation_batch(*this);
