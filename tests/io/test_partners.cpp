@@ -54,6 +54,8 @@ TEST_CASE("the first process alone loads weights under both forms of FSDP, and u
 
 TEST_CASE("a file that stands on a later line of a script is asked for by that line") {
   CHECK(refusal_of({{"sft.sh", "\n\nNPROC_PER_NODE=4 megatron sft sft.yaml\n"}}).starts_with("headroom: sft.sh:3"));
+  CHECK(refusal_of({{"sft.sh", "X=$'a\nb'\nNPROC_PER_NODE=4 megatron sft sft.yaml\n"}}).starts_with("headroom: sft.sh:3"));
+  CHECK(refusal_of({{"a.sh", "A=(\n  --model_name_or_path gpt2\n  --bogus 3\n)\ntorchrun --nproc_per_node 2 run_clm.py \"${A[@]}\"\n"}}).starts_with("headroom: a.sh:3: bogus is not known"));
 }
 
 #endif

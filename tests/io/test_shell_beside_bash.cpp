@@ -41,7 +41,7 @@ class drawn_script {
   std::string of(choices c) { return *(c.begin() + dice_.index(c.size())); }
   std::string name() { return of({"A", "B", "C", "E"}); }
   std::string list() { return of({"L", "K"}); }
-  std::string number() { return of({"0", "1", "2", "3", "10", "12"}); }
+  std::string number() { return of({"0", "1", "2", "3", "9", "10", "12"}); }
   std::string literal() { return of({"a", "b", "'ab'", "x-y", "\"p/q.r\"", "--flag", "k=v", "'Q w'", "\"\"", "\"R s\"", "true"}); }
   std::string pattern() { return of({"a", "*b", "a*", "?", "x-?", "*/*", "--*", "''", "true|b"}); }
   std::string sum() { return of({"$((N + 1))", "$(( $N * M ))", "$(((N - M) * 2))", "$((N > M))", "$((N == 2 ? M : 7))"}); }

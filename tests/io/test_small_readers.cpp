@@ -5,6 +5,7 @@
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/launchers/import_inputs.hpp>
 #include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/settle/evaluation.hpp>
 #include <headroom/io/launchers/swift/zero.hpp>
 #include <headroom/io/launchers/trainer/optimizers.hpp>
 
@@ -180,6 +181,19 @@ TEST_CASE("how a text is written shows at its beginning, where its file's name d
   CHECK(of("--num-layers 4\n") == io::syntax::shell);
   CHECK(of(" {\"a\": 1}") == io::syntax::json);
   CHECK(of("[model]\n") == io::syntax::toml);
+}
+
+TEST_CASE("an evaluation is left out beside an encoder, of one layer too") {
+  for (const int layers : {0, 1, 2}) {
+    io::draft d;
+    auto model = json(R"({"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 1, "ffn": 128, "vocab": 1000})");
+    if (layers > 0) model["encoder"] = {{"layers", layers}};
+    d.say({"model"}, model, "a.sh:1");
+    d.say({"batch", "micro"}, 4, "a.sh:1");
+    d.evaluates = io::draft_facts::evaluated_examples{.batch = 4, .key = "eval_strategy", .place = "a.sh:1", .keys = json_value::object()};
+    io::detail::settle_evaluation(d);
+    CHECK(d.has({"evaluation"}) == (layers == 0));
+  }
 }
 
 }  // namespace test_small_readers

@@ -53,6 +53,7 @@ TEST_CASE("what the newest classes cannot be built from is refused by its key") 
   CHECK(glm({{"index_topk_pattern", "FS"}}).find("index_topk_pattern is not read here; say the same with indexer_types") != std::string::npos);
   CHECK(glm({{"head_dim", 0}}).empty());  // as the class saves it
   CHECK(objection(with("glm_ocr", "GlmOcrForConditionalGeneration", {{"vision_config", {{"num_heads", 4}, {"num_attention_heads", 2}}}})).find("num_heads is another name of config.vision_config.num_attention_heads") != std::string::npos);
+  CHECK(objection(with("qwen2_vl", "Qwen2VLModel", {{"vision_config", {{"intermediate_size", 10}}}})).find("vision_config.intermediate_size is not known for Qwen2VLModel") != std::string::npos);
   const auto diffusion = [](const json& keys) { return objection(with("diffusion_gemma", "DiffusionGemmaModel", keys)); };
   CHECK(diffusion({{"text_config", {{"num_experts", 4}, {"top_k_experts", 2}, {"moe_intermediate_size", 8}}}}).find("vision_config is missing, without which the class cannot be built") != std::string::npos);
   CHECK(diffusion({{"text_config", {{"attention_bias", true}}}}).find("attention_bias must be false for diffusion_gemma") != std::string::npos);
@@ -62,6 +63,12 @@ TEST_CASE("what the newest classes cannot be built from is refused by its key") 
 TEST_CASE("a token passes as many experts as the class's default says") {
   const auto n = headroom::io::count_config(with("glm5_next_text", "Glm5NextTextModel", json::object()));
   CHECK(n.total.count() - n.active.count() == 42LL * (288 - 8) * 3 * 4096 * 2048);
+}
+
+// configuration_internvl.py: InternVLVisionConfig's intermediate_size.
+TEST_CASE("InternVL's tower is as wide as its class's default says") {
+  const auto m = headroom::io::model_from_config(with("internvl", "InternVLForConditionalGeneration", {{"vision_config", {{"norm_type", "layer_norm"}, {"attention_bias", true}, {"use_qk_norm", false}}}, {"text_config", {{"model_type", "qwen2"}}}, {"transformers_version", "5.17.0"}}));
+  CHECK(m.vision.ffn == 4096);
 }
 
 }  // namespace test_counted_newest

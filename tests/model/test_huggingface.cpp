@@ -183,6 +183,10 @@ TEST_CASE("contradictions are told in the config's words") {
   CHECK(complaint(qwen).find("layers from 0 to 127") != std::string::npos);
   qwen["mlp_only_layers"] = {-1};
   CHECK(complaint(qwen).find("config.mlp_only_layers[0]") != std::string::npos);
+  qwen["num_hidden_layers"] = 4, qwen["mlp_only_layers"] = {0, 4};  // layers that are not there mean nothing to the class, the first of them included
+  auto without = qwen;
+  without["mlp_only_layers"] = {0};
+  CHECK(model_from_config(qwen) == model_from_config(without));
 }
 
 TEST_CASE("unknown families are refused, never guessed") {

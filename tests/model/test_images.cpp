@@ -121,6 +121,7 @@ TEST_CASE("images that a model cannot see are refused") {
   CHECK(refused("qwen2.5-vl-7b", R"({"width": 1280, "height": 720})", 1196).empty());
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 10000, "height": 40})"), "no edge may be more than 200 times the other"));
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 640, "min_pixels": 9, "max_pixels": 8})"), "min_pixels must be at most max_pixels"));
+  CHECK(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 640, "min_pixels": 9})").empty());  // and no most
   CHECK(says(refused("llama-3.1-8b", R"({"count": 2})"), "the model has no vision tower"));
   CHECK(says(refused("gemma-3-4b", R"({"max_pixels": 200000})"), "are Qwen-VL's"));
   CHECK(says(refused("vit-base-patch16-224", R"({"count": 2})", 197), "batch.micro counts them"));
