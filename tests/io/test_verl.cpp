@@ -67,6 +67,10 @@ TEST_CASE("what its overrides say") {
   CHECK(said("algorithm.adv_estimator=rloo").objective.kind == objective_kind::rloo);
   CHECK(said("actor_rollout_ref.actor.strategy=fsdp2").sharding.kind == sharding_kind::fsdp2);
   CHECK(said("actor_rollout_ref.rollout.enforce_eager=True").rollout.graphs == choice::no);
+  const std::string graphs = "+actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode=";
+  CHECK(said(graphs + "FULL_DECODE_ONLY") == plain);
+  CHECK(said(graphs + "NONE").rollout.graphs == choice::no);
+  CHECK(holds(refused(graphs + "HALF"), "cudagraph_mode must not be \"HALF\""));
   CHECK(said("actor_rollout_ref.rollout.free_cache_engine=False").rollout.sleep == 0);
   const auto lora = said("actor_rollout_ref.model.lora_rank=32 actor_rollout_ref.model.target_modules=all-linear actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.actor.use_kl_loss=True");
   CHECK(lora.adapter.rank == 32);

@@ -94,6 +94,8 @@ class verl_overrides {
                     {"batched_tokens", v_.number("actor_rollout_ref.rollout.max_num_batched_tokens", 8192)}};
     if (engine == "sglang") r.erase("batched_tokens");  // not passed on (verl/workers/rollout/sglang_rollout/async_sglang_server.py launch_server)
     if (v_.on("actor_rollout_ref.rollout.enforce_eager")) r["graphs"] = false;
+    // vllm config/compilation.py CUDAGraphMode: the kinds of graphs, which are counted alike, or none.
+    if (v_.one_of("actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode", "", {"", "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"}) == "NONE") r["graphs"] = false;
     if (const auto at_once = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", 0, 0); at_once > 0) r["batch"] = at_once;
     if (v_.take("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes") != nullptr) r["sync_bucket_mib"] = v_.number("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes", 2048);
     if (const auto layers = model_of(*d_).layers; layered && d_->has({"adapter"}) && layers > 1) r["sync_groups"] = layers;
