@@ -33,8 +33,8 @@ class Tables(unittest.TestCase):
         order = {json.loads(line)["id"]: i for i, line in enumerate((DATA / "tables_measured.jsonl").read_text().splitlines())}
         rows = [r for r in records("tables_measured.jsonl") if r["bound"] == "equal" and not r["refused"]]
         unknown = [r for r in rows if "longest_sample" in r["errors"] and order[r["id"]] % 2 == 1]
-        self.assertEqual(len(unknown), 21)
-        self.assertGreaterEqual(sum(r["low"] <= r["measured"] <= r["high"] for r in unknown), 19)
+        self.assertEqual(len(unknown), 22)
+        self.assertGreaterEqual(sum(r["low"] <= r["measured"] <= r["high"] for r in unknown), 20)
         packed = [r for r in rows if "pack" in r["id"] and "padded" not in r["id"]]
         self.assertGreaterEqual(len(packed), 4)
         for r in packed:  # rows that are full are of one length

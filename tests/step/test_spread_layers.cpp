@@ -56,6 +56,33 @@ TEST_CASE("each GPU keeps the inputs of its own layers, and none of a pipeline's
   CHECK(kept(four, 8) == kept(four, 1));
 }
 
+/// A frozen tower runs where the embedding lies: what the other GPUs hold is what they hold beside samples of text.
+TEST_CASE("a tower before layers that are spread over GPUs") {
+  job j{.model = *models::find("qwen2.5-vl-7b"), .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 2}, .framework = frameworks::hf_trainer, .parallel = {.pipeline = 2, .schedule = schedule::naive},
+        .batch = {.micro = 2, .sequence = 1024, .images = {.width = 448, .height = 448}}, .recompute = recompute::full, .attention = attention::flash};
+  j.precision = {.parameters = formats::bf16, .compute = formats::bf16, .gradients = formats::fp32, .reduce = formats::fp32, .master = formats::none, .state = formats::fp32};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear, .format = formats::fp32};
+  j.model.vision.ffn = 100'000;  // so wide that nothing behind it is as tall
+  auto text = j;
+  text.batch.images = {.none = true};
+  auto alone = j;
+  alone.parallel = {}, alone.hardware.gpus_per_node = 1;
+  const auto seen = estimate_all(j), read = estimate_all(text), one = estimate_all(alone);
+  REQUIRE(seen.ranks.size() == 2);
+  CHECK(seen.ranks[1].at_phase == read.ranks[1].at_phase);
+  const auto over = [](const rank_report& r, phase p) { return r[p].count() - r[phase::save].count(); };
+  for (const auto p : {phase::load, phase::save}) CHECK(seen.ranks[0][p] == read.ranks[0][p]);  // its weights are there either way
+  CHECK(over(seen.ranks[0], phase::forward) == over(one.ranks[0], phase::forward));
+  CHECK(over(seen.ranks[0], phase::forward) > over(read.ranks[0], phase::forward));
+  // What does not stay frozen, and what enters deeper layers, is something else.
+  auto trains = j;
+  trains.adapter.targets |= module_set{module::vision};
+  CHECK(std::string{objection_to(trains).in_words().what()}.find("activations of vision towers are not modelled for this framework or layout") != std::string::npos);
+  auto deep = j;
+  deep.model = *models::find("qwen3-vl-4b");
+  CHECK(std::string{objection_to(deep).in_words().what()}.find("activations of vision towers") != std::string::npos);
+}
+
 /// accelerate brings what the model returns back to the first device (big_modeling.py dispatch_model): of a tied head the logits arise there, and a score is nothing.
 TEST_CASE("pairs over the GPUs of one process: the loss lies with the head") {
   auto j = spread_over({8, 512, 512, 2048, 4096, {2, 3, 3, 0}});

@@ -7,12 +7,19 @@
 
 namespace headroom::detail {
 
-/// Towers that are held and never run.
-constexpr objection check_held_towers(const job& j, const auto& no) {
+/// Whether adapters, or what trains, name a tower or what joins it to the text.
+constexpr bool names_tower(const job& j) {
   constexpr module_set tower{module::vision, module::projector};
   const auto& a = j.adapter;
   bool named = a.active() && ((a.targets.bits | a.modules_to_save.bits) & tower.bits) != 0;
   for (std::int32_t i = 0; i < j.trainable.size; ++i) named = named || (j.trainable.list[i].modules.bits & tower.bits) != 0;
+  return named;
+}
+
+/// Towers that are held and never run.
+constexpr objection check_held_towers(const job& j, const auto& no) {
+  const auto& a = j.adapter;
+  const bool named = names_tower(j);
   const bool reduced = j.trainable.all() && !a.active() && j.sharding.kind != sharding_kind::none;  // their weights ask for gradients that never come, in every bucket
   if (named || reduced || divides_layers(j.framework) || (a.active() && a.base.quantised()) || j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights) || j.parallel.pipeline > 1 || j.rollout.given())
     return no("headroom: towers that never run (model.vision.held) are modelled beside whole weights of 16 or 32 bits, without adapters or training of their own, and without a rollout; over several GPUs trainable must name modules; parameters", j.model.vision.held);
@@ -28,7 +35,9 @@ constexpr objection check_tower_layers(const job& j, const auto& no) {
     return f.megatron() && !f.deepspeed() && !f.nanotron() ? objection{} : no("headroom: towers of Megatron's own layers (model.vision.kind \"megatron-clip\") are Megatron-LM's: framework must be megatron; it is", j.framework.label);
   if (v.projector == projector_kind::norm_mlp && v.projector_hidden > 0)
     return no("headroom: InternVL's projector (\"norm-mlp\") is as wide inside as what it delivers: model.vision.projector_hidden must be left out, unless the tower is Megatron-LM's own; projector_hidden", v.projector_hidden);
-  const bool spread = j.batch.images.none && properties_of(j.parallel.schedule).one_process;
+  // A frozen tower lies on the first GPU, and what of it enters deeper layers is not modelled there.
+  const bool first = j.batch.images.none || (j.adapter.active() && !names_tower(j) && v.deep_mergers == 0);
+  const bool spread = first && properties_of(j.parallel.schedule).one_process;
   if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift && !spread))
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
   if (j.batch.images.none) return {};  // engine/eager/limits.hpp

@@ -143,8 +143,9 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident());
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
   const auto before = before_stack(s, st, w);
-  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, has_prelude(s) ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
-  checkpoints += before.checkpoints;
+  const bool in_front = has_prelude(s) && here.embedding;  // of layers spread over GPUs, on the first
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, in_front ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
+  if (in_front) checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::load, -1, built_moment(s, w, resident));
   t.look(phase::load, -1, zero_moment(s, st, resident));
