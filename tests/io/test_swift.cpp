@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <headroom/estimate.hpp>
+#include <headroom/full_report.hpp>
 
 #include <algorithm>
 
@@ -53,6 +54,10 @@ TEST_CASE("files of its repository") {
   CHECK(sees.batch.accumulation == 16);
   CHECK_FALSE(sees.adapter.targets.has(module::vision));
   CHECK(sees.recompute.reentrant == choice::yes);
+  // The script's first line says "2 * 76GiB": its tower is frozen, and lies on the first.
+  const auto both = estimate_all(sees);
+  REQUIRE(both.ranks.size() == 2);
+  for (const auto& r : both.ranks) CHECK(r.device <= 76 * gib);
 
   const auto two = job_of({launch_file("swift-fsdp2-lora", "train.sh"), launch_file("swift-fsdp2-lora", "fsdp2.json")});
   CHECK(two.hardware.gpus() == 2);
@@ -213,7 +218,7 @@ TEST_CASE("what it trains for") {
   for (const auto* own : {"--loss_scale react", "--loss_scale ignore_empty_think+hermes", "--enable_dft_loss true", "--enable_channel_loss true", "--loss_type cross_entropy"})
     CHECK(said(run + "--use_liger_kernel true " + own).loss.kind == loss_kind::full);
   CHECK(holds(refused(run + "--loss_scale my_plugin"), "loss_scale = \"my_plugin\" is not modelled by this version (a weight of one's own)"));
-  CHECK(holds(refused(run + "--loss_type my_plugin"), "loss_type = \"my_plugin\" is not modelled"));
+  CHECK(holds(refused(run + "--loss_type my_plugin"), "ms-swift has no loss \"my_plugin\""));
 }
 
 TEST_CASE("how adapters begin, and where experts are") {
@@ -307,6 +312,9 @@ TEST_CASE("new words ask for the rows of the embeddings") {
 }
 
 TEST_CASE("other things of its family are refused by name") {
+  const std::string tuned = "swift sft" + qwen + " --tuner_type lora --max_length 512 --loss_type loss_scale";
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 " + tuned), "ms-swift has no loss \"loss_scale\" (swift/loss/mapping.py), and ends there"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 " + tuned + " --external_plugins p.py"), "loss_type = \"loss_scale\" is not modelled by this version (a loss of one's own)"));
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf" + qwen), "\"swift rlhf\" does not say its method"));
   CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2 --rlhf_type gkd" + qwen), "rlhf_type \"gkd\" over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm"));
 }

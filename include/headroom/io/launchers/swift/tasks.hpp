@@ -191,7 +191,15 @@ class swift_tasks {
     }
     for (const auto* key : {"enable_dft_loss", "enable_channel_loss"}) v_->on(key);
     for (const auto* key : {"loss_type", "loss_name"})
-      if (const auto* kind = v_->take(key); kind != nullptr && *kind != "" && *kind != "cross_entropy") d_->unmodelled_key(key, *kind, v_->place(key));
+      if (const auto* kind = v_->take(key); kind != nullptr && *kind != "" && *kind != "cross_entropy") other_loss(key, *kind);
+  }
+  /// trainers/mixin.py looks it up (loss/mapping.py loss_map), where a plugin may have put it.
+  void other_loss(const char* key, const json_value& kind) {
+    const auto word = kind.is_string() ? kind.get<std::string>() : kind.dump();
+    const bool brought = v_->has("external_plugins") || v_->has("custom_register_path");
+    if (!brought && !among_words("cosine_similarity|contrastive|online_contrastive|infonce|pointwise_reranker|listwise_reranker", word))
+      fail("headroom: " + v_->place(key) + ": ms-swift has no loss " + in_quotes(word) + " (swift/loss/mapping.py), and ends there: take " + key + " out, or give the file of external_plugins that brings it");
+    d_->unmodelled_key(key, kind, v_->place(key), brought ? "a loss of one's own" : std::string_view{});
   }
   /// Whether that is so.
   [[nodiscard]] bool weighs_tokens() const {
