@@ -6,6 +6,7 @@
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/model/inventory.hpp>
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 
@@ -37,14 +38,43 @@ struct lines {
   }
 };
 
-void models_of(lines& l) {
-  for (const auto& e : models::table)
-    l.add(std::string{e.names[0]}, right(count_text(count(*e.model).total.count()), 9) + " parameters", {e.names[1], e.names[2]});
+constexpr std::string_view model_kinds[] = {"dense", "experts", "recurrent", "sees", "hears", "encoder", "encoder-decoder"};
+
+/// What kinds of model it is; a decoder of plain layers is dense.
+std::vector<std::string_view> kinds_of_model(const shape& m) {
+  std::vector<std::string_view> is;
+  if (m.sparse()) is.push_back("experts");
+  if (m.recurs()) is.push_back("recurrent");
+  if (m.vision.kind != vision_kind::none) is.push_back("sees");
+  if (m.encoder.audio_channels > 0) is.push_back("hears");
+  if (m.encoder.layers > 0) is.push_back("encoder-decoder");
+  if (m.bidirectional) is.push_back("encoder");
+  if (is.empty()) is.push_back("dense");
+  return is;
+}
+
+/// A model by name, where it is of the kind that was asked for.
+void add_model(lines& l, const std::string& kind, std::string_view name, const shape& m, const std::vector<std::string_view>& also, std::string_view of = {}) {
+  const auto is = kinds_of_model(m);
+  if (!kind.empty() && std::find(is.begin(), is.end(), kind) == is.end()) return;
+  auto facts = right(count_text(count(m).total.count()), 9) + " parameters";
+  for (const auto one : is)
+    if (one != "dense") facts += "  " + std::string{one};
+  if (m.vision.held > 0) facts += "  walked over text alone";
+  if (!of.empty()) facts += "  as " + std::string{of};
+  l.add(std::string{name}, facts, also);
+}
+
+void models_of(lines& l, const std::string& kind) {
+  if (!kind.empty() && std::find(std::begin(model_kinds), std::end(model_kinds), kind) == std::end(model_kinds)) unknown_name("--kind", kind, model_kinds);
+  for (const auto& e : models::table) add_model(l, kind, e.names[0], *e.model, {std::begin(e.names) + 1, std::end(e.names)});
   for (const auto& m : published_models) {
     std::vector<std::string_view> names;
     each_name(m, [&](std::string_view one) { names.push_back(one); });
-    l.add(std::string{name_of(m)}, right(count_text(count(*shape_named(name_of(m))).total.count()), 9) + " parameters", names);
+    add_model(l, kind, name_of(m), shape_named(name_of(m)).value(), names);
   }
+  for (const auto& d : models::descendants) add_model(l, kind, d.name, shape_named(d.of).value(), {}, d.of);
+  for (const auto& d : published_descendants) add_model(l, kind, d.name, shape_named(d.of).value(), {}, d.of);
 }
 
 void gpus_of(lines& l) {
@@ -75,10 +105,11 @@ void types_of(lines& l) {
 }  // namespace
 
 int run(const list_request& asked, const streams& io) {
+  if (!asked.kind.empty() && asked.what != "models") fail("headroom: --kind chooses among models, found " + in_quotes(asked.what));
   constexpr std::string_view kinds[] = {"models", "types", "gpus", "frameworks", "optimizers", "precisions"};
   lines l{io.out, asked.part};
   if (asked.what == "models") {
-    models_of(l);
+    models_of(l, asked.kind);
   } else if (asked.what == "types") {
     types_of(l);
   } else if (asked.what == "gpus") {
@@ -92,7 +123,7 @@ int run(const list_request& asked, const streams& io) {
   } else {
     unknown_name("WHAT", asked.what, kinds);
   }
-  if (l.written == 0) fail("headroom: none of the " + asked.what + " has " + in_quotes(asked.part) + " in its name");
+  if (l.written == 0) fail("headroom: none of the " + asked.what + (asked.kind.empty() ? "" : " of that kind") + " has " + in_quotes(asked.part) + " in its name");
   return 0;
 }
 

@@ -56,8 +56,10 @@ inline void offer_list(CLI::App& app, session& s) {
   auto* command = app.add_subcommand("list", "The names that a job file may use: models, types of config.json, gpus, frameworks, optimizers or precisions");
   command->add_option("WHAT", asked->what, "models, types (of config.json: walked, or counted alone), gpus, frameworks, optimizers or precisions")->required();
   command->add_option("PART", asked->part, "Only names that contain this");
+  command->add_option("--kind", asked->kind, "Only models of this kind: dense, experts, recurrent, sees, hears, encoder or encoder-decoder")->type_name("KIND");
   command->footer(use(R"(  headroom list gpus
   headroom list models llama
+  headroom list models --kind sees qwen
   headroom list types deepseek
 )", written_status));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });

@@ -49,6 +49,7 @@ int run(const count_request& asked, const streams& io);
 struct list_request {
   std::string what;
   std::string part;
+  std::string kind;  ///< of models
 };
 /// 0: names were listed.
 int run(const list_request& asked, const streams& io);

@@ -71,4 +71,18 @@ TEST_CASE("InternVL's tower is as wide as its class's default says") {
   CHECK(m.vision.ffn == 4096);
 }
 
+// The correction of a router's choice: a parameter in transformers 5.16, a buffer in 5.17 (modeling_inkling.py, InklingTopkRouter). Classes instantiated without storage.
+TEST_CASE("Inkling by release") {
+  nlohmann::json config{{"architectures", {"InklingForConditionalGeneration"}}, {"model_type", "inkling_mm_model"}, {"audio_config", {{"mel_vocab_size", 16}, {"text_hidden_size", 64}}},
+                        {"text_config", {{"head_dim", 4}, {"hidden_size", 32}, {"intermediate_size", 32}, {"model_type", "inkling_text"}, {"moe_intermediate_size", 16}, {"n_routed_experts", 17}, {"n_shared_experts", 3},
+                                         {"num_attention_heads", 4}, {"num_hidden_layers", 3}, {"num_key_value_heads", 4}, {"swa_head_dim", 4}, {"vocab_size", 320}}},
+                        {"vision_config", {{"model_type", "inkling_vision"}, {"num_hidden_layers", 8}}}};
+  constexpr std::int64_t newest = 5'943'957'799;
+  CHECK(headroom::io::count_config(config).total.count() == newest + 3 * 17);
+  config["transformers_version"] = "5.16.2";
+  CHECK(headroom::io::count_config(config).total.count() == newest + 3 * 17);
+  config["transformers_version"] = "5.17.0";
+  CHECK(headroom::io::count_config(config).total.count() == newest);
+}
+
 }  // namespace test_counted_newest

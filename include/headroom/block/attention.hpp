@@ -60,7 +60,7 @@ constexpr bool fp32_softmax(const scene& s) {
   const auto& m = *s.model;
   if (s.autocast) return true;
   if (m.softmax == softmax_kind::by_position && m.position == position_kind::relative && s.habits->date >= 202608) return false;
-  return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned && !m.chunked : m.softmax != softmax_kind::compute;
+  return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned && !m.chunked : m.softmax != softmax_kind::compute && m.softmax != softmax_kind::maximum;
 }
 
 /// The kernel's result lies as q does, and q lies heads before positions where the part of each head that turns was concatenated with the rest

@@ -69,8 +69,12 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   const auto masked = p.make(scores, w);
   p.step(t | biases, masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
   t = masked;
+  if (m.softmax == softmax_kind::maximum) {  // of each score and the least number
+    t = p.make(scores, w);
+    p.step(masked.bit(), t.bit(), {.saves = masked.bit()});
+  }
   const auto scale_of_result = m.sinks_scale ? sink_scale(p, s, t, scores / keys) : tensor{};
-  auto soft = softmax(p, s, masked, fp32_softmax ? 4 : w, t.bit());
+  auto soft = softmax(p, s, t, fp32_softmax ? 4 : w, t.bit());
   soft = drop(p, cast(p, soft, width), s.drops.attention);
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
   if (h.v_cut && h.v.bits == views.v.bits) {

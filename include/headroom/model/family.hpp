@@ -102,6 +102,7 @@ constexpr shape bloom(name label, n layers, n hidden, n heads) {
   s.activation = activation_kind::gelu_pytorch_tanh;
   s.position = position_kind::alibi;
   s.embedding_norm = true;
+  s.unfused_attention = true;
   return s;
 }
 
@@ -126,6 +127,7 @@ constexpr shape gptj(name label, n layers, n hidden, n heads, n vocab) {
   s.rotary_percent = 25;
   s.parallel_block = s.shared_attention_norm = s.head_bias = true;
   s.rotary = rotary_kind::own_pairs;
+  s.unfused_attention = true;
   s.softmax = softmax_kind::fp32_scores;
   return s;
 }
@@ -133,6 +135,7 @@ constexpr shape gpt_neo(name label, n layers, n hidden, n heads) {
   auto s = gpt(label, layers, hidden, heads, 50257, 2048);
   s.attention_bias = s.fused_qkv = false;
   s.softmax = softmax_kind::fp32_scores;
+  s.unfused_attention = true;
   return s;
 }
 
@@ -142,6 +145,7 @@ constexpr shape mpt(name label, n layers, n hidden, n heads, n vocab) {
   s.activation = activation_kind::gelu;
   s.norm_bias = s.attention_bias = s.output_bias = s.mlp_bias = false;
   s.position = position_kind::alibi;
+  s.unfused_attention = true;
   return s;
 }
 

@@ -29,7 +29,7 @@ enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs, own_pairs, fp
 
 /// The format of softmax where attention is written out: as positions have it (learned ones, of GPT-2's and BERT's kin, in the compute format, all others in
 /// fp32), the compute format (Falcon), fp32 (OPT, StarCoder, ViT), or fp32 with the scores and what they are made of (GPT-J).
-enum class softmax_kind : std::uint8_t { by_position, compute, fp32, fp32_scores };
+enum class softmax_kind : std::uint8_t { by_position, compute, fp32, fp32_scores, maximum };
 
 /// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
 /// saves four tensors, the others are one kernel and save one.
@@ -123,6 +123,7 @@ struct shape {
   bool fused_qkv{};
   bool fused_gate_up{};
   softmax_kind softmax{};
+  bool unfused_attention{};         ///< its class in transformers writes scores out, whatever torch could fuse (BLOOM, CodeGen, GPT-J, GPT-Neo, MPT)
   bool frozen_positions{};          ///< the table of positions is held without gradient (Marian's sinusoids)
   bool chunked{};                   ///< the window is a chunk of the sequence, of which a position sees what is in front of it (Llama 4)
   std::int64_t attention_softcap{};  ///< 0: none

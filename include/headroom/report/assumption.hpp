@@ -40,7 +40,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::attention_sdpa, without_spread::fills_in,
      "attention was left open: PyTorch's scaled_dot_product_attention with a fused kernel is assumed, so no sequence x sequence scores are stored."},
     {assumption::attention_eager_for_softcap, without_spread::fills_in,
-     "the model caps its attention scores, or adds to them what its code computes for each pair, which fused kernels of that time cannot: eager attention with stored scores is assumed."},
+     "the model caps its attention scores, or adds to them what its code computes for each pair, which fused kernels of that time cannot, or its class calls none: eager attention with stored scores is assumed."},
     {assumption::loss_of_framework, without_spread::fills_in,
      "loss.kind was left open: the framework's own loss is assumed, with what it keeps of the logits."},
     {assumption::logits_format_of_framework, without_spread::fills_in,

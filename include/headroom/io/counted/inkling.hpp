@@ -1,16 +1,17 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Inkling of transformers 5.16, modeling_inkling.py: a language model, a table of sounds, and a vision tower that folds a patch step by step.
+// Inkling of transformers 5.16 and 5.17, modeling_inkling.py: a language model, a table of sounds, and a vision tower that folds a patch step by step.
 #pragma once
 
 #include <headroom/io/counted/language_sparse.hpp>
+#include <headroom/io/huggingface/ties.hpp>
 
 #include <cmath>
 
 namespace headroom::io::detail {
 
 /// InklingTextModel: convolutions over keys, values and both blocks' outputs, positions as logits, a trained correction bias.
-/// The head is never tied.
-inline language_model count_inkling_text(const config& c, tally& t) {
+/// The head is never tied. `buffers`: the correction is none of the parameters, as transformers has it since 5.17.
+inline language_model count_inkling_words(const config& c, tally& t, bool buffers) {
   auto s = read_language(c, {66, 6144, 64, 8, 128, 24576, 201024});
   c.ignore({"unpadded_vocab_size", "log_scaling_n_floor", "log_scaling_alpha", "shared_expert_sink", "route_scale", "logits_mup_width_multiplier", "embedding_multiplier",
             "rms_norm_eps_moe_gate", "num_mtp_layers", "chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids", "number_of_conv_states", "model_max_length"});
@@ -48,12 +49,14 @@ inline language_model count_inkling_text(const config& c, tally& t) {
   e.shared = checked::mul(shared, e.ffn);
   count_mixture(t, s, e, sparse);
   t.add(component::mlp, 1, s.layers - sparse);
-  t.add(component::router, checked::add(checked::add(checked::mul(shared, s.hidden), e.experts), 1), sparse);
+  t.add(component::router, checked::add(checked::add(checked::mul(shared, s.hidden), buffers ? 0 : e.experts), 1), sparse);
   t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
   auto frame = count_frame(c, t, s);
   frame.tied = false;
   return frame;
 }
+
+inline language_model count_inkling_text(const config& c, tally& t) { return count_inkling_words(c, t, from_5_17(c)); }
 
 /// One step of folding a patch: how many frames, rows and columns make one of `channels`.
 struct inkling_scale {
@@ -112,7 +115,7 @@ inline void count_inkling_vision(const config& c, tally& t, std::int64_t text) {
 
 /// InklingModel.
 inline language_model count_inkling(const config& c, tally& t) {
-  const auto text = count_inkling_text(c.child("text_config"), t);
+  const auto text = count_inkling_words(c.child("text_config"), t, from_5_17(c));
   const auto audio = c.child("audio_config");
   audio.ignore({"text_hidden_size", "hidden_size", "max_position_embeddings"});
   t.within(component::encoder, [&] {

@@ -20,7 +20,11 @@ inline std::int64_t count_pi0(const config& c, tally& t) {
   if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(model.find({"model_type"})));
   t.model(count_inner(model, "paligemma"));
   const json usual = {{"model_type", "gemma"}, {"hidden_size", 1024}, {"num_hidden_layers", 18}, {"intermediate_size", 4096}, {"num_attention_heads", 8}, {"num_key_value_heads", 1}, {"head_dim", 256}, {"vocab_size", walked->vocab}};
-  return count_language(child_or(c, "dit_config", usual), t, "gemma").hidden;
+  const auto said = child_or(c, "dit_config", usual);
+  said.ignore({"is_causal", "use_bidirectional_attention"});  // what sees what: no weights
+  auto actor = said.object();
+  actor.erase("is_causal"), actor.erase("use_bidirectional_attention");
+  return count_language(config{actor, said.path(), c.asked()}, t, "gemma").hidden;
 }
 inline void count_pi0_actions(const config& c, tally& t) {
   const auto hidden = count_pi0(c, t), actions = c.size({"max_action_dim"}, 32);

@@ -37,6 +37,7 @@ inline void finish_gptj(const config& c, shape& m) {  // GPTJBlock, CodeGenBlock
   m.parallel_block = m.shared_attention_norm = true;
   m.rotary = rotary_kind::own_pairs;
   m.softmax = softmax_kind::fp32_scores;
+  m.unfused_attention = true;
   const auto width = m.hidden / m.heads;
   const auto rotary = c.nullable({"rotary_dim"}, 64, width, 0);
   m.rotary_percent = width > 0 ? checked::mul(100, rotary) / width : 100;
@@ -45,6 +46,7 @@ inline void finish_gptj(const config& c, shape& m) {  // GPTJBlock, CodeGenBlock
 inline void finish_gpt_neo(const config&, shape& m) {  // GPTNeoSelfAttention: bias on the output alone; q and k in fp32
   m.position = position_kind::learned;
   m.softmax = softmax_kind::fp32_scores;
+  m.unfused_attention = true;
   m.attention_bias = false;
 }
 
@@ -69,7 +71,7 @@ inline void finish_opt(const config& c, shape& m) {  // OPTDecoder, OPTLearnedPo
 inline void finish_bloom(const config&, shape& m) {  // BloomModel: a norm after the embedding
   m.position = position_kind::alibi;
   m.activation = activation_kind::gelu_pytorch_tanh;  // BloomGelu: one custom function, one saved tensor
-  m.embedding_norm = m.fused_qkv = true;
+  m.embedding_norm = m.fused_qkv = m.unfused_attention = true;
 }
 
 inline void finish_falcon(const config& c, shape& m) {  // FalconDecoderLayer, FalconAttention
@@ -100,7 +102,7 @@ inline void finish_mpt(const config& c, shape& m) {  // MptBlock: no bias anywhe
   m.activation = activation_kind::gelu;
   m.norm_bias = m.attention_bias = m.output_bias = m.mlp_bias = false;
   m.position = position_kind::alibi;
-  m.fused_qkv = true;
+  m.fused_qkv = m.unfused_attention = true;
 }
 
 inline void finish_biogpt(const config&, shape& m) {  // BioGptLearnedPositionalEmbedding: two rows before position 0
@@ -147,7 +149,7 @@ inline constexpr gpt_family gpt_families[] = {
                 {"max_position_embeddings", 2048}, true, "activation", "gelu"}, finish_falcon},
     {"mpt", {{"n_layers", 24, "num_hidden_layers"}, {"d_model", 2048, "hidden_size"}, {"n_heads", 16, "num_attention_heads"}, {}, {"vocab_size", 50368}, {"max_seq_len", 2048}, true}, finish_mpt},
     {"xglm", {{"num_layers", 24, "num_hidden_layers"}, {"d_model", 1024, "hidden_size"}, {"attention_heads", 16, "num_attention_heads"}, {"ffn_dim", 4096}, {"vocab_size", 256008},
-              {}, true, "activation_function", "gelu"}, [](const config&, shape& m) { m.position = position_kind::none; }},  // XGLMDecoderLayer; sinusoids are a buffer
+              {}, true, "activation_function", "gelu"}, [](const config&, shape& m) { m.position = position_kind::none, m.softmax = softmax_kind::maximum, m.unfused_attention = true; }},  // XGLMAttention; sinusoids are a buffer
     {"biogpt", {{"num_hidden_layers", 24}, {"hidden_size", 1024}, {"num_attention_heads", 16}, {"intermediate_size", 4096}, {"vocab_size", 42384},
                 {"max_position_embeddings", 1024}, true, "hidden_act", "gelu"}, finish_biogpt},
     {"qwen", {{"num_hidden_layers", ask}, {"hidden_size", ask}, {"num_attention_heads", ask}, {"intermediate_size", ask}, {"vocab_size", ask},

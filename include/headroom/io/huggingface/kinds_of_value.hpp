@@ -31,6 +31,7 @@ inline void check_kinds(const json& object, const std::string& path) {
     if (value.is_object() && key.ends_with("_config") && key.find("quant") == std::string::npos) check_kinds(value, place);
     if (value.is_null()) continue;
     const auto must_be = [&place, found = &value](const char* what) { complain(place + " must be " + what + ", found " + shown(*found)); };
+    if (key == "num_hidden_layers" && value.is_object() && object.contains("model_type") && object["model_type"] == "lxmert") continue;  // made of l_layers, x_layers and r_layers, whatever it says
     if (one_of_keys(whole_keys, key) && ((value.is_array() && value.empty()) || !whole_numbers(value))) must_be("a whole number");
     const bool counts = value.is_number() || value.is_boolean();  // Python takes one for the other
     if (one_of_keys(number_keys, key) && (!counts || (value.is_number_float() && value.get<double>() != std::floor(value.get<double>())))) must_be("a whole number");

@@ -14,14 +14,15 @@ struct bert_relative {
   bool norms_in_front;  ///< of the sub-blocks, and one behind the last layer; else behind them, as BERT's
   bool embedding_norm;
   std::int64_t narrow{0};  ///< the usual width of its embeddings; 0: as wide as the layers
+  bool unfused{};          ///< its class has no fused attention (transformers 5.17: no _supports_sdpa)
 };
 inline constexpr bert_relative bert_relatives[] = {
     {"data2vec-text", 30522, 768, 12, 12, 3072, 512, 2, false, true},
     {"ernie", 30522, 768, 12, 12, 3072, 512, 2, false, true},
-    {"megatron-bert", 29056, 1024, 24, 16, 4096, 512, 2, true, false},
+    {"megatron-bert", 29056, 1024, 24, 16, 4096, 512, 2, true, false, 0, true},
     {"xlm-roberta-xl", 250880, 2560, 36, 32, 10240, 514, 1, true, false},
     {"roberta-prelayernorm", 50265, 768, 12, 12, 3072, 512, 2, true, true},
-    {"rembert", 250300, 1152, 32, 18, 4608, 512, 2, false, true, 256},
+    {"rembert", 250300, 1152, 32, 18, 4608, 512, 2, false, true, 256, true},
 };
 inline shape read_bert_relative(const config& c, const bert_relative& r, task head) {
   shape m = bert_block();
@@ -30,6 +31,7 @@ inline shape read_bert_relative(const config& c, const bert_relative& r, task he
   m.token_types = c.number({"type_vocab_size"}, r.types, 0);
   m.norm_after = m.no_final_norm = !r.norms_in_front;
   m.embedding_norm = r.embedding_norm;
+  m.unfused_attention = r.unfused;
   for (const char* key : {"use_task_id", "is_decoder", "add_cross_attention"})
     if (says(c, key)) complain(c.at(key) + " must be false for " + r.type + ", found " + shown(c.find({key})));
   if (r.narrow > 0) {
@@ -49,10 +51,11 @@ struct bart_relative {
   std::int64_t vocab, hidden, encoder_layers, decoder_layers, heads, ffn, positions, offset;
   bool norms_in_front;  ///< of the sub-blocks, and one at each stack's end
   bool embedding_norm;
+  bool unfused{};  ///< its class has no fused attention
 };
 inline constexpr bart_relative bart_relatives[] = {
     {"plbart", 50005, 768, 6, 6, 12, 3072, 1024, 2, false, true},
-    {"mvp", 50267, 1024, 12, 12, 16, 4096, 1024, 2, false, true},
+    {"mvp", 50267, 1024, 12, 12, 16, 4096, 1024, 2, false, true, true},
     {"blenderbot", 8008, 2560, 2, 24, 32, 10240, 128, 0, true, false},
     {"blenderbot-small", 50265, 512, 8, 8, 16, 2048, 512, 0, false, true},
 };
@@ -63,6 +66,7 @@ inline shape read_bart_relative(const config& c, const bart_relative& r, task he
     m.encoder.layers = r.encoder_layers;
   }
   m.position_offset = r.offset;
+  m.unfused_attention = r.unfused;
   m.embedding_norm = r.embedding_norm;
   m.norm_after = m.no_final_norm = !r.norms_in_front;
   if (says(c, "use_prompt")) complain(c.at("use_prompt") + " must be false: prompts are not known here, found " + shown(*c.find({"use_prompt"})));

@@ -57,6 +57,9 @@ inline bool reads_outer_alone(const config& c) {
   return minor < 17;
 }
 
+/// Whether the file says that it is of 5.17 or a later release.
+inline bool from_5_17(const config& c) { return release_of(c) >= 5 && !reads_outer_alone(c); }
+
 /// … of classes that take the text's word where the outer one says no (transformers 5.17 configuration_qwen2_vl.py, _qwen2_5_vl.py, _glm4v.py,
 /// _glm4v_moe.py, _glm_ocr.py, _paddleocr_vl.py __post_init__, by pull request 45857 of 2026-08-25).
 inline void tie_around_or_in_text(const config& c, shape& m) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", false) || (m.tied && !reads_outer_alone(c))); }

@@ -174,6 +174,7 @@ void describe_traits(Keys& k, shape& m) {
   k.flag("sub_norms", m.sub_norms);
   k.flag("normed_residual", m.normed_residual);
   k.flag("scaled_queries", m.scaled_queries);
+  k.flag("unfused_attention", m.unfused_attention);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);
   k.flag("scored_tokens", m.scored_tokens);

@@ -130,6 +130,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.fp32_norm", "norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); a LayerNorm is computed in it (Cohere, OLMo 1)"},
     {"model.normed_residual", "what each norm makes is the residual, too, and both summands are scaled (MiniMax-Text-01)"},
     {"model.scaled_queries", "queries are multiplied by a number for each position (Ministral 3)"},
+    {"model.unfused_attention", "its class in transformers writes scores out, whatever torch could fuse (BLOOM, GPT-J, MPT)"},
     {"model.contact_head", "a matrix over all heads' attention, which no loss reads (ESM)"},
     {"model.sub_norms", "a norm in front of each half's last matrix (BitNet)"},
     {"model.narrow_embedding", "positions, segments and the norm are as narrow as embedding_dim (ALBERT, ELECTRA)"},

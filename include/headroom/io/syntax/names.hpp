@@ -33,8 +33,8 @@ inline constexpr auto names_of<rotary_kind> = std::array<named<rotary_kind>, 6>{
     {{"halves", rotary_kind::halves}, {"pairs", rotary_kind::pairs}, {"fp32-pairs", rotary_kind::fp32_pairs}, {"own-pairs", rotary_kind::own_pairs},
      {"fp32-halves", rotary_kind::fp32_halves}, {"split-halves", rotary_kind::split_halves}}};
 template <>
-inline constexpr auto names_of<softmax_kind> = std::array<named<softmax_kind>, 4>{
-    {{"by-position", softmax_kind::by_position}, {"compute", softmax_kind::compute}, {"fp32", softmax_kind::fp32}, {"fp32-scores", softmax_kind::fp32_scores}}};
+inline constexpr auto names_of<softmax_kind> = std::array<named<softmax_kind>, 5>{
+    {{"by-position", softmax_kind::by_position}, {"compute", softmax_kind::compute}, {"fp32", softmax_kind::fp32}, {"fp32-scores", softmax_kind::fp32_scores}, {"maximum", softmax_kind::maximum}}};
 template <>
 inline constexpr auto names_of<position_kind> = std::array<named<position_kind>, 6>{{{"rope", position_kind::rope},
                                                                                      {"learned", position_kind::learned},
