@@ -137,7 +137,7 @@ class nemo_config {
   /// dtensor_policy_worker_v2.py train hands defer_fsdp_grad_sync to nobody that reads it.
   void as_dtensors() {
     const std::string at = "policy.dtensor_cfg.";
-    if (!k_.on(at + "_v2")) d_->unmodelled_key(at + "_v2", false, k_.place(at + "_v2"), "the worker before it, which checkpoints parts of layers and gathers the last one anew");
+    if (!k_.on(at + "_v2")) d_->unmodelled_key(at + "_v2", false, k_.place(at + "_v2"), "the worker before it, which gathers the whole model to score, checkpoints parts of layers and gathers the last one anew");
     d_->framework_is("hf-trainer", k_.source());
     d_->replace("sharding", {{"kind", "fsdp2"}, {"stage", 3}}, k_.place(at + "enabled"));
     const auto tensor = k_.number(at + "tensor_parallel_size", 1), context = k_.number(at + "context_parallel_size", 1);
