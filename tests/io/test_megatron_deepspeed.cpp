@@ -125,6 +125,7 @@ TEST_CASE("masks of samples go through the pipeline with them") {
   CHECK(tuned.framework.attention.masks_in_loader);
   CHECK(imported::job_of({{"run.slurm", with("pretrain_prefix_lm.py", " --loss-on-targets-only --reset-attention-mask")}}) == tuned);
   CHECK(imported::job_of({{"run.slurm", with("finetune_t0_non_causal_decoder.py")}}) == tuned);
+  CHECK(imported::job_of({{"run.slurm", with("finetune_t0.py", " --norm-target-loss --reset-progress")}}) == tuned);
   constexpr std::int64_t mask = 2 * 2048 * 2048;
   const auto before = estimate(plain), after = estimate(tuned);
   CHECK(after.ranks.front().allocated - before.ranks.front().allocated == bytes{(12 * 2 + 2) * mask});

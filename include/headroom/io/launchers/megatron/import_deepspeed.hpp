@@ -67,6 +67,7 @@ class megatron_fork {
     return text;
   }
   /// What their losses leave out, and how they weigh the rest, is a factor of each token's loss; where documents begin again is in the mask.
+  /// reset-progress is of a checkpoint's counters (branch t0loading of bigscience's fork, megatron/checkpointing.py load_checkpoint).
   void masks() {
     if (!masks_samples(script_)) return;
     const auto place = from_.place("position-embedding-type");
@@ -74,7 +75,7 @@ class megatron_fork {
     if (!script_.ends_with("pretrain_prefix_lm.py") && position != "alibi" && position != "rotary") fail("headroom: " + place + ": " + std::string{script_.substr(script_.rfind('/') + 1)} + " takes position-embedding-type alibi or rotary, and ends at any other");
     if (!d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", place);
     d_->say({"framework", "options", "create-attention-mask-in-dataloader"}, true, place);
-    for (const auto* name : {"norm-target-loss", "prefixlm", "loss-on-targets-only", "reweight-loss-based-on-position-frequency", "reset-attention-mask", "reset-position-ids"}) from_.root.erase(name);
+    for (const auto* name : {"norm-target-loss", "prefixlm", "loss-on-targets-only", "reweight-loss-based-on-position-frequency", "reset-attention-mask", "reset-position-ids", "reset-progress"}) from_.root.erase(name);
   }
   /// DeepSpeed's engine without its pipeline (megatron/arguments.py, validate_args; pretrain_gpt.py, model_provider: GPTModel for GPTModelPipe, of the same layers).
   void engine_alone() {
