@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 
 namespace headroom::io::detail {
