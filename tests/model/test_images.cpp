@@ -147,4 +147,29 @@ TEST_CASE("Qwen3-VL's deep mergers keep what their three matrices read") {
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.vision.deep_mergers must be at most 4, beside a merger (found 5)"), job_error);
 }
 
+// Made by both functions themselves (images.hpp names them), which agree on 3,000 drawn sizes.
+TEST_CASE("InternVL's tiles are those of its own code and of transformers") {
+  struct cut {
+    std::int64_t width, height, tiles;
+  };
+  for (const auto& c : {cut{448, 448, 1}, cut{1344, 896, 7}, cut{2688, 1792, 7}, cut{640, 480, 13}, cut{1920, 1080, 9}, cut{1000, 1000, 10}, cut{640, 640, 5}, cut{500, 200, 11}, cut{3000, 250, 13}, cut{100, 1200, 13}, cut{224, 224, 1},
+                        cut{900, 900, 5}, cut{1280, 720, 9}, cut{336, 1008, 4}}) {
+    CAPTURE(c.width);
+    CAPTURE(c.height);
+    CHECK(detail::nearest_tiles({c.width, c.height}, 448) == c.tiles);
+  }
+  const auto says = [](const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; };
+  const auto j = job_of("internvl3-8b", R"({"width": 1344, "height": 896})");
+  CHECK(image_tokens(seen(j.model.vision, j.batch.images)) == 7 * 256);
+  CHECK(image_tokens(seen(j.model.vision, {})) == 256);  // no size: as large as a tile
+  CHECK(says(refused("internvl3-8b", R"({"width": 1344, "height": 896})", 1024), "1792"));
+  CHECK(says(refused("internvl3-8b", R"({"width": 1344, "height": 896, "count": 2})"), "give model.vision.slices for all images of a sample"));
+  auto sliced = job_of("internvl3-8b", nullptr);
+  sliced.model.vision.slices = 12;
+  CHECK(image_tokens(seen(sliced.model.vision, {.count = 2})) == 24 * 256);
+  auto transformers = job_of("internvl3-8b", R"({"width": 1344, "height": 896, "count": 2})").model.vision;
+  transformers.kind = vision_kind::internvl;
+  CHECK(image_tokens(seen(transformers, {.count = 2, .width = 1344, .height = 896})) == 14 * 256);
+}
+
 }  // namespace test_images

@@ -176,6 +176,24 @@ constexpr std::int64_t split_tiles(const edges& image, std::int64_t tile) {
   return checked::add(checked::mul(4, checked::round_up(shorter + shorter % 2 > 0 ? shorter + shorter % 2 : 1, tile) / tile), 1);
 }
 
+constexpr bool tiles_by_shape(vision_kind k) { return k == vision_kind::intern_vit || k == vision_kind::intern_vit_6b || k == vision_kind::internvl || k == vision_kind::internvl_6b; }
+/// InternVL: the grid of at most twelve tiles whose shape is nearest to the image's, of two as near the larger one where the image has more than half its pixels; and, beside several
+/// tiles, the image as a whole. OpenGVLab/InternVL internvl_chat/internvl/train/dataset.py dynamic_preprocess, with its checkpoints' max_dynamic_patch; transformers
+/// models/got_ocr2/image_processing_got_ocr2.py get_optimal_tiled_canvas, as InternVLProcessor calls it.
+constexpr std::int64_t nearest_tiles(const edges& image, std::int64_t tile) {
+  constexpr std::int64_t most = 12;
+  const double shape = static_cast<double>(image.width) / static_cast<double>(image.height);
+  double nearest = 1e18;
+  std::int64_t best = 1;
+  for (std::int64_t n = 1; n <= most; ++n)
+    for (std::int64_t wide = 1; wide <= n; ++wide) {
+      if (n % wide != 0) continue;
+      const double off = shape - static_cast<double>(wide) / static_cast<double>(n / wide), far = off < 0 ? -off : off;
+      if (far < nearest || (far == nearest && static_cast<double>(image.width) * static_cast<double>(image.height) > 0.5 * static_cast<double>(tile * tile * n))) nearest = far, best = n;
+    }
+  return best > 1 ? best + 1 : 1;
+}
+
 /// What stands against a job's images in front of a tower. `no` makes a refusal of a sentence and a number.
 template <class No>
 constexpr auto check_images(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
@@ -197,6 +215,8 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
   if (is_glm(v.kind) && sized && b.max_pixels == 0 && checked::mul(b.width, b.height) > 4'816'896)  // Glm4vImageProcessor's class and its checkpoints differ from here on
     return no("headroom: batch.images.max_pixels must say what GLM-4V's processor leaves of so large an image: half of its preprocessor_config.json's longest_edge; width", b.width);
   if (limited && b.max_pixels > 0 && b.min_pixels > b.max_pixels) return no("headroom: batch.images.min_pixels must be at most max_pixels; max_pixels", b.max_pixels);
+  if ((v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) && v.slices == 0 && sized && b.count > 1)  // max_dynamic_patch is of all of them, or of each
+    return no("headroom: programs that train InternVL's own code cut several images of a sample into unlike numbers of tiles; give model.vision.slices for all images of a sample, and batch.images without a size; count", b.count);
   if (v.slices > 1 && !v.newline && sized) return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and batch.images without a size; slices", v.slices);
   if ((v.projector == projector_kind::resampler || v.projector == projector_kind::pixel_mlp) && sized)
     return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and no batch.images; width", b.width);
@@ -227,6 +247,8 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
     v.image_height = r.height;
   } else if (v.kind == vision_kind::idefics3 && sized && v.image > 0) {
     tiles = detail::split_tiles({b.width, b.height}, v.image);
+  } else if (detail::tiles_by_shape(v.kind) && sized && v.image > 0 && v.slices == 0) {
+    tiles = detail::nearest_tiles({b.width, b.height}, v.image);
   } else if (v.newline) {
     tiles = v.grid > 0 && b.count > 1 ? 1 : sized && v.image > 0 ? detail::best_tiles({b.width, b.height}, v.image, v.grid) : v.slices;
   }
