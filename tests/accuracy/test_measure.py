@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE))
 
 import torch  # noqa: E402
 
-from measure import build, command, environment, hugging_face, meters, modules, records, shapes, worker  # noqa: E402
+from measure import accelerator, build, command, environment, hugging_face, meters, modules, records, shapes, worker  # noqa: E402
 from measure.grid import grid  # noqa: E402
 from measure.jobs import read_job  # noqa: E402
 from measure.keys import Mistake  # noqa: E402
@@ -232,6 +232,63 @@ class Gpus(unittest.TestCase):
                               ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"), ("NVIDIA A10G", "a10g"), ("NVIDIA L4", "l4"), ("NVIDIA L40S", "l40s"),
                               ("NVIDIA GeForce RTX 4090", "rtx-4090"), ("Tesla T4", "t4"), ("NVIDIA Thor 9000", "thor-9000")):
             self.assertEqual(environment.gpu_name(product), name)
+
+    def test_an_ascend_is_measured_through_torch_npu(self):
+        asked = []
+
+        def stats(device):
+            asked.append(device)
+            return {"allocated_bytes.all.peak": 10, "active_bytes.all.peak": 11, "reserved_bytes.all.peak": 20}
+
+        npu = types.SimpleNamespace(is_available=lambda: True, device_count=lambda: 8, synchronize=lambda device: None, reset_peak_memory_stats=lambda device: None, memory_stats=stats,
+                                    mem_get_info=lambda device: (1000, 1300), get_device_properties=lambda index: types.SimpleNamespace(name="Ascend910B2", total_memory=61 << 30))
+        with mock.patch.dict(sys.modules, {"torch_npu": types.ModuleType("torch_npu")}), mock.patch.object(torch, "npu", npu, create=True):
+            meter = meters.GpuMeter(types.SimpleNamespace(type="npu", index=0))
+            with meter.phase("forward"):
+                pass
+            self.assertEqual(meter.metrics(), {"allocated": 10, "active": 11, "reserved": 20, "device": 300})
+            self.assertEqual(len(asked), 1)
+            said = "| npu-smi 24.1.rc2                 Version: 24.1.rc2              |"
+            with mock.patch.object(accelerator, "answer_of", lambda words: said if words == ["npu-smi", "info"] else ""), \
+                    mock.patch.dict(os.environ, {"ASCEND_TOOLKIT_HOME": "/usr/local/Ascend/ascend-toolkit/8.0.RC3"}), mock.patch.object(torch.version, "__version__", "2.5.1"):
+                here = environment.environment("npu")
+        self.assertEqual({key: here[key] for key in ("gpu", "product", "gpus", "memory", "driver", "runtime")},
+                         {"gpu": "ascend-910b-64gb", "product": "Ascend910B2", "gpus": 8, "memory": 61 << 30, "driver": "24.1.rc2", "runtime": "CANN 8.0.RC3"})
+        self.assertNotIn("cuda", here)
+        self.assertEqual(accelerator.COLLECTIVES["npu"], "hccl")
+        self.assertIsNone(accelerator.module_of("npu"))  # no torch_npu here
+
+    def test_a_gpu_under_rocm_is_measured_through_torch_cuda(self):
+        card = {"-d 1 --showmeminfo vram": {"card1": {"VRAM Total Memory (B)": "205822885888", "VRAM Total Used Memory (B)": "297639936"}},
+                "-d 1 --showdriverversion": {"system": {"Driver version": "6.12.12"}}}
+
+        def answer(words):
+            return json.dumps(card.get(" ".join(words[1:-1]), {})) if words[0] == "rocm-smi" and words[-1] == "--json" else ""
+
+        of = types.SimpleNamespace(name="AMD Instinct MI300X", total_memory=205_822_885_888, major=9, minor=4)
+        with mock.patch.object(accelerator, "answer_of", answer), mock.patch.dict(os.environ, {"HIP_VISIBLE_DEVICES": "1,3"}), \
+                mock.patch.object(torch.version, "hip", "6.4.43483", create=True), mock.patch.object(torch.version, "__version__", "2.7.0+rocm6.4"), \
+                mock.patch.multiple(torch.cuda, is_available=lambda: True, device_count=lambda: 2, get_device_properties=lambda index: of):
+            here = environment.environment("cuda")
+            self.assertEqual(accelerator.used_by_others("cuda", 0), 297_639_936)
+            of.name = "AMD Instinct MI999"
+            with self.assertRaisesRegex(Mistake, "MI999 is no accelerator that headroom knows"):
+                environment.environment("cuda")
+        self.assertEqual((here["gpu"], here["driver"], here["runtime"]), ("mi300x-192gb", "6.12.12", "ROCm 6.4.43483"))
+        self.assertNotIn("capability", here)  # 9.4 is no NVIDIA's
+        job = read_job(small(LLAMA))
+        made = records.records_of("x", job, here, Records.how, Records.result)
+        self.assertIn("GPU AMD Instinct MI300X, driver 6.12.12, ROCm 6.4.43483, torch 2.7.0+rocm6.4", made[0]["note"])
+        self.assertEqual([r["refused"] for r in validated(made)], [None] * len(made))
+
+    def test_each_maker_is_told_how_segments_are_made(self):
+        asked = []
+        job = read_job(small(LLAMA, environment={"allocator": {"expandable_segments": True}}))
+        with mock.patch.object(subprocess, "run", lambda words, env, **_: asked.append(env)):
+            command.child(["worker"], job)
+        for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF"):
+            self.assertEqual(asked[0][name], "expandable_segments:True")
+            self.assertEqual(records.stated_environment({name: "expandable_segments:True"}), {"allocator": {"expandable_segments": True}})
 
     def test_the_reason_of_a_failure_is_the_error_not_the_launchers_summary(self):
         self.assertEqual(command.reason("Traceback\n  File\nmeasure.py: adapter needs bitsandbytes\n"), "adapter needs bitsandbytes")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from . import records
+from .accelerator import ALLOCATOR_SETTINGS
 from .environment import environment, settings_of, which_modules
 from .grid import Entry, grid
 from .jobs import Job, read_job, read_job_file
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     inner.add_argument("--fraction", type=float, required=True)
     about = commands.add_parser("environment", help="print what a record says about this machine")
     for each in (run, many, worker, about):
-        each.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: count on a CPU, for tests")
+        each.add_argument("--device", choices=("cuda", "npu", "cpu"), default="cuda", help="cuda: NVIDIA's and, under ROCm, AMD's GPUs; npu: Ascend's, by torch_npu; cpu: count on a CPU, for tests")
         each.add_argument("--modules", choices=("auto", "own", "transformers"), default="auto", help="who builds the model")
         each.add_argument("--steps", type=int, default=3, help="steps to run; the first is not counted")
     return top
@@ -67,6 +68,9 @@ def child(arguments: Sequence[str], job: Job | None) -> subprocess.CompletedProc
     if job is not None and job.gpus > 1:
         launch += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(job.gpus)]
     variables = {**os.environ, **(job.environment if job is not None else {})}
+    for name in ALLOCATOR_SETTINGS[2:]:  # what a job says of the allocator, in each maker's word for it
+        if job is not None and "PYTORCH_CUDA_ALLOC_CONF" in job.environment:
+            variables[name] = job.environment["PYTORCH_CUDA_ALLOC_CONF"]
     try:
         return subprocess.run([*launch, str(SCRIPT), *arguments], env=variables, text=True, capture_output=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:

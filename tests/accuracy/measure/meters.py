@@ -9,6 +9,8 @@ from typing import Iterable, Iterator
 import torch
 from torch import Tensor
 
+from .accelerator import module_of
+
 PHASES = ("load", "forward", "loss", "backward", "step")
 
 
@@ -22,22 +24,23 @@ def storages(tensors: Iterable[Tensor]) -> int:
 
 
 class GpuMeter:
-    """Peaks of torch.cuda.memory_stats, phase by phase. `reserved` is never reset: what the allocator took stays taken."""
+    """Peaks of the allocator's memory_stats, phase by phase. `reserved` is never reset: what the allocator took stays taken."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+        self.of = module_of(device.type)
         self.phases = dict.fromkeys(PHASES, 0)
         self.allocated = self.active = self.reserved = 0
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        torch.cuda.synchronize(self.device)
-        torch.cuda.reset_peak_memory_stats(self.device)
+        self.of.synchronize(self.device)
+        self.of.reset_peak_memory_stats(self.device)
         try:
             yield
         finally:
-            torch.cuda.synchronize(self.device)
-            stats = torch.cuda.memory_stats(self.device)
+            self.of.synchronize(self.device)
+            stats = self.of.memory_stats(self.device)
             allocated, active = stats["allocated_bytes.all.peak"], stats["active_bytes.all.peak"]
             self.phases[name] = max(self.phases[name], allocated)
             self.allocated, self.active = max(self.allocated, allocated), max(self.active, active)
@@ -49,7 +52,7 @@ class GpuMeter:
         self.allocated = self.active = 0
 
     def metrics(self) -> dict[str, int]:
-        free, total = torch.cuda.mem_get_info(self.device)
+        free, total = self.of.mem_get_info(self.device)
         return {"allocated": self.allocated, "active": self.active, "reserved": self.reserved, "device": total - free}
 
 

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .accelerator import ALLOCATOR_SETTINGS
 from .jobs import Job
 from .keys import fail
 
@@ -47,7 +48,7 @@ def stated_job(job: Job, environment: dict[str, Any], how: dict[str, Any]) -> di
 def stated_environment(settings: dict[str, str]) -> dict[str, Any]:
     """Variables in the words of a job file, wherever they were set."""
     stated: dict[str, Any] = {}
-    allocator = settings.get("PYTORCH_ALLOC_CONF") or settings.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    allocator = next((settings[name] for name in ALLOCATOR_SETTINGS if settings.get(name)), "")
     if "expandable_segments:true" in allocator.replace(" ", "").lower():
         stated["allocator"] = {"expandable_segments": True}
     if "CUBLAS_WORKSPACE_CONFIG" in settings:
@@ -61,7 +62,7 @@ def note_of(job: Job, environment: dict[str, Any], how: dict[str, Any], result: 
     """Everything that a later reader may want to know, in one line."""
     settings = ", ".join(f"{name}={value}" for name, value in how["settings"].items()) or "default"
     kernel = f" ({result['kernel']})" if result.get("kernel") else ""
-    parts = [f"GPU {environment['product']}, driver {environment.get('driver') or 'unknown'}, CUDA {environment.get('cuda', 'none')}, "
+    parts = [f"GPU {environment['product']}, driver {environment.get('driver') or 'unknown'}, {environment.get('runtime') or 'CUDA ' + environment.get('cuda', 'none')}, "
              f"torch {environment['torch']}, settings {settings}, attention {job.attention}{kernel}"]
     if how["keep_gradients"]:
         parts.append("zero_grad(set_to_none=False): gradients stay through the whole step, which no key of the job says")

@@ -118,4 +118,4 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def meter_for(device: torch.device) -> Meter:
-    return GpuMeter(device) if device.type == "cuda" else CpuMeter()
+    return CpuMeter() if device.type == "cpu" else GpuMeter(device)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .environment import used_by_others
+from .accelerator import COLLECTIVES, module_of, used_by_others
 from .jobs import Job, read_job_file
 from .keys import fail
 
@@ -35,12 +35,13 @@ def run_here(job: Job, device_name: str, transformers: bool, keep_gradients: boo
         return train(job, device, meter_for(device), transformers, keep_gradients, steps)
 
     rank = int(os.environ.get("LOCAL_RANK", "0"))
-    others = used_by_others(rank)
-    device = torch.device("cuda", rank)
-    torch.cuda.set_device(device)
+    others = used_by_others(device_name, rank)
+    of = module_of(device_name)
+    device = torch.device(device_name, rank)
+    of.set_device(device)
     if job.gpus > 1:
-        torch.distributed.init_process_group("nccl", device_id=device)
-    capacity = torch.cuda.get_device_properties(device).total_memory
+        torch.distributed.init_process_group(COLLECTIVES[device_name], device_id=device)
+    capacity = of.get_device_properties(device).total_memory
     try:
         result = train(job, device, meter_for(device), transformers, keep_gradients, steps)
     except Exception as error:
