@@ -73,7 +73,7 @@ inline constexpr auto uncertainties = [] {
     {fp8_in_linear, "fp8_tensors", allocated, error_base::activations, 65, 65},
     // Derived: one of the three copies more or less, and half of that.
     {int8_update_copies, "update_copies", allocated, error_base::temporaries, 170, 170},
-    // Calibrated on what published runs and 559 of our own reserved, so that 95 % of them lie in the range of 95 %: tails are longer than Student's t. Either half of them says so.
+    // Calibrated on what published runs and 559 of our own reserved, so that 95 % of them lie in the range of 95 %: tails are longer than Student's t.
     {reserved_replayed, "replay_order", reserved, error_base::turnover, 60, 60},
     // Derived: either the copies are made or another phase is the tallest; half of that either way.
     {moments_copied_for_step, "moment_copies", allocated, error_base::over_next, 500, 0},

@@ -54,6 +54,7 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay
   const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
   if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - asked);
   rank.active = max(rank.allocated, bytes{allocator.peak_active()});
+  if (watch.listener == nullptr) trace.evaluate(s, st, w, layers);
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 

@@ -4,6 +4,7 @@
 
 #include <headroom/engine/eager/autograd_rank.hpp>
 #include <headroom/replay/allocated_step.hpp>
+#include <headroom/replay/evaluation_trace.hpp>
 #include <headroom/replay/other_trace.hpp>
 #include <headroom/engine/eager/fsdp1_units.hpp>
 #include <headroom/engine/eager/fsdp2_units.hpp>
@@ -50,6 +51,11 @@ class step_trace {
     std::visit([&](auto& r) { run(r, micros, between); }, runs_);
     memory_.begin_product();  // where backward had no matrix to say so
     stays_ = facts_.job->source->framework.gradients.stay;
+  }
+  /// An evaluation behind them, where it is written out.
+  template <class Layers>
+  void evaluate(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers) {
+    if (replays_evaluation(s)) evaluation_trace(s, st, w, memory_, layers).run();
   }
   /// The most bytes that its steps have asked for at a time.
   [[nodiscard]] bytes peak_asked() const { return memory_.peak_asked(); }

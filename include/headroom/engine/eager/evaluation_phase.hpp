@@ -73,6 +73,13 @@ constexpr bytes beside_other(const settled_job& s, bytes other) {
   });
 }
 
+/// Of a job as its evaluation sees it: keys and values of all layers. The Trainer of transformers 5 turns the cache off (training_args.py use_cache, false; trainer.py,
+/// self.model.config.use_cache).
+constexpr bytes cache_of_evaluation(const settled_job& r) {
+  const bool caches = chosen(r.source->evaluation.use_cache, r.source->framework.date < 202601) && !r.model.bidirectional && r.model.head == head_kind::language && !r.model.recurs();
+  return caches ? token_bytes(r.model, 1, r.precision.compute) * r.layer.tokens : bytes{0};
+}
+
 /// Not inlined: few jobs have it.
 [[gnu::noinline]] constexpr void look_at_evaluation(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const auto& layers) {
   const auto& e = s.source->evaluation;
@@ -80,9 +87,7 @@ constexpr bytes beside_other(const settled_job& s, bytes other) {
   const auto stays = t.at(phase::save);
   const auto kept = kept_of(s);
   const auto bare = walk_bare(r, st, w, layers, false, loss_of_evaluation(s));
-  // The Trainer of transformers 5 turns the cache off (training_args.py use_cache, false; trainer.py, self.model.config.use_cache).
-  const bool caches = chosen(e.use_cache, s.source->framework.date < 202601) && !s.model.bidirectional && s.model.head == head_kind::language && !s.model.recurs();
-  const auto cache = caches ? token_bytes(s.model, 1, s.precision.compute) * r.layer.tokens : bytes{0};
+  const auto cache = cache_of_evaluation(r);
   const auto casts = r.layer.casts_weights ? walk_graphless(r, with_model(r), layers) : graphless_layers{};
   const auto before = stays + moment(row::kv_cache, cache) + moment(row::logits, kept.before());
   t.look_beside(phase::evaluate, -1, before + w.forward + casts.beside() + moment(row::activations, bare.layers));
