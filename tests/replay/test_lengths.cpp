@@ -465,7 +465,7 @@ TEST_CASE("pieces of a tensor are together as long as it is") {
   const auto x = p.input(256, 2, true), y = p.make(256, 2);
   p.step(x.bit(), y.bit(), {.pieces = 3});
   p.set_output(y);
-  block_script s{.of = &p, .run = block_run::forward};
+  block_script s{.of = &p, .run = block_run::forward, .alive = {}, .borrowed = {}};
   s.alive = x.bit();
   write_script(s);
   std::vector<std::int64_t> pieces;
