@@ -23,11 +23,9 @@ class evaluation_trace {
   template <class Layers>
   evaluation_trace(const settled_job& s, const state_bytes& st, const windows& w, tensor_memory& m, const Layers& layers)
       : job_(detail::evaluated(s)), kept_(detail::kept_of(s)), cache_(detail::cache_of_evaluation(job_)), memory_(&m), blocks_(m), stack_(job_, layers), runs_(stack_.layers.size()) {
-    scene sc = stack_.sizes;
-    sc.loss_program = detail::loss_of_evaluation(s);
-    with_made([&] { return detail::tail_of(sc, module_set{}, false); }, [&](const program& p) { tail_.push_back(p); });
-    const step_facts f(job_, sc, st, w, {0, s.model.layers});
-    beside_ = {f.angles, f.angles, f.bias, f.shared.kept + f.shared.in_forward};
+    stack_.sizes.loss_program = detail::loss_of_evaluation(s);
+    with_made([this] { return detail::tail_of(stack_.sizes, module_set{}, false); }, [this](const program& p) { tail_.push_back(p); });
+    stand_beside(st, w);
   }
   evaluation_trace(const evaluation_trace&) = delete;
   evaluation_trace& operator=(const evaluation_trace&) = delete;
@@ -60,6 +58,12 @@ class evaluation_trace {
     m.free(before);
     m.free(one);
     return all;
+  }
+
+  /// In a frame of its own: facts are large.
+  [[gnu::noinline]] void stand_beside(const state_bytes& st, const windows& w) {
+    const step_facts f(job_, stack_.sizes, st, w, {0, job_.model.layers});
+    beside_ = {f.angles, f.angles, f.bias, f.shared.kept + f.shared.in_forward};
   }
 
   void forward() {

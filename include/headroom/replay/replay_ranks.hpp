@@ -9,6 +9,8 @@
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
 
+#include <memory>
+
 namespace headroom::detail {
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
@@ -45,16 +47,16 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.total()));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers, kind);
-  trace.run();
+  const auto trace = std::make_unique<step_trace>(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers, kind);  // too large for the stack
+  trace->run();
   if (watch.listener != nullptr) watch.listener->begin();
-  trace.run();
+  trace->run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
-  const auto asked = s.layer.compares ? max(rank.allocated, trace.peak_asked()) : rank.allocated;  // another model's forward is counted at its tallest
+  const auto asked = s.layer.compares ? max(rank.allocated, trace->peak_asked()) : rank.allocated;  // another model's forward is counted at its tallest
   const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
   if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - asked);
   rank.active = max(rank.allocated, bytes{allocator.peak_active()});
-  if (watch.listener == nullptr) trace.evaluate(s, st, w, layers);
+  if (watch.listener == nullptr) trace->evaluate(s, st, w, layers);
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 
