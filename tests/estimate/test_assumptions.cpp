@@ -199,6 +199,7 @@ TEST_CASE("kinds of layers, and who computes them") {
   const auto before = with(scores, [](job& k) { k.framework = frameworks::deepspeed_202410; });
   const auto capped = with(before, [](job& k) { k.model = models::gemma_2_9b; });
   differ(capped, with(capped, [](job& k) { k.attention = attention::eager; }), {a::attention_eager_for_softcap});
+  differ(with(capped, [](job& k) { k.attention = attention::unset; }), with(capped, [](job& k) { k.attention = attention::eager; }), {a::attention_eager_for_softcap});  // not the fused kernel, too
   differ(with(capped, [](job& k) { k.attention = attention::eager; }), with(before, [](job& k) { k.attention = attention::eager; }), {});
   const auto since = with(scores, [](job& k) { k.framework = frameworks::deepspeed, k.model = models::gemma_2_9b; });  // the kernel that is asked for
   differ(since, with(since, [](job& k) { k.attention = attention::eager; }), {a::flash_backward_workspace});

@@ -202,6 +202,7 @@ constexpr void settle_kernels(settled_job& r) {
                            (m.unfused_attention && j.framework.norm.names_scaled && s.kernel != attention::flash);
   if (written_out && s.kernel != attention::eager) {
     s.kernel = attention::eager;
+    r.assumptions.remove(assumption::attention_sdpa);
     r.assumptions.add(assumption::attention_eager_for_softcap);
   }
   if (s.kernel != attention::eager && s.kernel != attention::math && !s.host) r.assumptions.add(assumption::flash_backward_workspace);
