@@ -51,6 +51,13 @@ job of(const printed& p, const std::string& kind = "lora") {
 
 }  // namespace
 
+// AfmoeAttention.gate_proj is a module beside q_proj, and has the name of the MLP's: of 56 layers two have a dense MLP of 3072, the others 128 experts of 256, whose parameters "experts" names.
+TEST_CASE("a gate of its own is no part of the query projection that adapters find") {
+  const auto trained = [](const char* targets) { return states(of({"trinity-nano-preview", 8, targets, 0, 0})).trained.count(); };
+  CHECK(trained(R"(["q_proj"])") == 56 * 8 * (1024 + 8 * 128));
+  CHECK(trained(R"(["q_proj", "gate_proj"])") - trained(R"(["q_proj"])") == 8 * (56 * (1024 + 8 * 128) + 2 * (1024 + 3072) + 54 * (128 + 1) * (1024 + 256)));
+}
+
 TEST_CASE("adapters have as many parameters as PEFT printed of them") {
   for (const auto& p : logs) {
     INFO(p.model << ", rank " << p.rank << ", " << p.targets);

@@ -125,11 +125,12 @@ constexpr projected_heads project_heads(program& p, const scene& s, const module
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   const auto& style = s.habits->attention;
-  const auto wide = m.gated_attention ? 2 * q_out : q_out;
+  const bool halved = m.gated_attention && !m.gate_apart();
+  const auto wide = halved ? 2 * q_out : q_out;
   projected_heads r;
   auto& h = r.h;
   const auto divide = [&] {  // of each head one half is the gate
-    if (!m.gated_attention) return;
+    if (!halved) return;
     const auto both = h.q;
     h.q = p.view(both, checked::mul(s.tokens, q_out));
     r.gate = p.view(both, checked::mul(s.tokens, q_out));
@@ -156,6 +157,7 @@ constexpr projected_heads project_heads(program& p, const scene& s, const module
     h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias && !m.no_key_bias);
     h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, s.divided(m.value_width()), m.attention_bias);
   }
+  if (m.gate_apart()) r.gate = linear(p, s, trained, module::gate_proj, x, m.hidden, q_out, false);
   return r;
 }
 

@@ -186,8 +186,13 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   return sum;
 }
 
-/// The experts that every token passes through, as one MLP.
+/// The experts that every token passes through, as one MLP. Of no width it keeps what it reads all the same, and gives zeros.
 constexpr tensor shared_mlp(program& p, const scene& s, const module_set& trained, tensor n) {
+  if (s.model->experts.shared_ffn == 0) {
+    const auto zeros = p.make(p.elements(n), s.width);
+    p.step(n.bit(), zeros.bit(), {.saves = trained.has(module::shared_up) ? n.bit() : 0});
+    return zeros;
+  }
   constexpr mlp_modules of{module::shared_gate, module::shared_up, module::shared_down};
   return feed_forward(p, s, trained, of, n, s.model->experts.shared_ffn, s.model->mlp_bias);
 }

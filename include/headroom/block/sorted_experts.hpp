@@ -123,7 +123,7 @@ constexpr program sorted_experts_block(const scene& s, const module_set& trained
   program p(s.granule);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
   const auto n = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
-  const bool shares = e.shared_ffn > 0;
+  const bool shares = e.shares();
   tensor shared{};
   const bool leads = shares && (e.shared_gate || e.plain_router);
   if (leads) shared = ops::shared_mlp(p, s, trained, n);

@@ -90,7 +90,7 @@ constexpr program sparse_back(const scene& s, const module_set& trained, const s
   const auto n1 = p.input(elements, in.width, in.has_gradient);
   p.step(0, y0 | x1);
   auto y = ops::cast(p, y0, s.residual_width);
-  if (m.experts.shared_ffn > 0) y = ops::add(p, y, ops::shared_experts(p, s, trained, n1));
+  if (m.experts.shares()) y = ops::add(p, y, ops::shared_experts(p, s, trained, n1));
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trained.has(module::norm));
   p.set_output(ops::add(p, x1, ops::drop(p, y, s.drops.hidden)));
   return p;
@@ -112,7 +112,7 @@ constexpr company beside_experts(const scene& s, const sparse_input& in, std::in
   const bool apart = sum_width != s.residual_width || m.post_norms || s.drops.hidden.positive();
   loop.backward = moment(row::temporaries, sum + (apart && flows ? in.stream : bytes{0}));
   const auto gathered = part{row::temporaries, in.has_gradient ? in.normed : bytes{0}};
-  if (e.shared_ffn > 0) loop.backward += gathered;
+  if (e.shares()) loop.backward += gathered;
   else loop.backward_later = gathered.total;
   return loop;
 }
@@ -157,7 +157,7 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   module_set frozen = trained;
   frozen.bits &= ~module_set{module::experts_gate, module::experts_up, module::experts_down}.bits;
   auto before = loop;  // backward has been through the others
-  if (trained_experts > 0 && e.shared_ffn == 0) before.backward += part{row::temporaries, before.backward_later}, before.backward_later = bytes{0};
+  if (trained_experts > 0 && !e.shares()) before.backward += part{row::temporaries, before.backward_later}, before.backward_later = bytes{0};
   with_made([&] { return ops::one_expert(s, frozen, in.width, in.has_gradient); }, [&](const program& p) { repeat(p, e.count - trained_experts, before); });
   with_made([&] { return ops::one_expert(s, trained, in.width, in.has_gradient); }, [&](const program& p) { repeat(p, trained_experts, loop); });
   company end;

@@ -53,7 +53,8 @@ constexpr void add_shared_attention(inventory& list, const shape& m, const weigh
 constexpr void add_attention(inventory& list, const shape& m, const weight_place& p, bool keys_as_values = false) {
   const std::int64_t query = m.query_width();
   const std::int64_t key = m.kv_width();
-  add_matrix(list, p, module::q_proj, m.gated_attention ? checked::mul(2, query) : query, m.hidden, split_axis::rows, m.attention_bias);
+  add_matrix(list, p, module::q_proj, m.gated_attention && !m.gate_apart() ? checked::mul(2, query) : query, m.hidden, split_axis::rows, m.attention_bias);
+  if (m.gate_apart()) add_matrix(list, p, module::gate_proj, query, m.hidden, split_axis::rows, false);
   add_matrix(list, p, module::k_proj, key, m.hidden, split_axis::rows, m.attention_bias && !m.no_key_bias);
   if (!keys_as_values) add_matrix(list, p, module::v_proj, m.value_width(), m.hidden, split_axis::rows, m.attention_bias);
   add_matrix(list, p, module::o_proj, m.hidden, m.output_width(), split_axis::columns, m.output_bias);

@@ -68,6 +68,7 @@ struct expert_shape {
   bool beside_mlp{};                  ///< sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
+  [[nodiscard]] constexpr bool shares() const { return shared > 0 || shared_ffn > 0; }  ///< shared experts of no width are called, too (DeepSeek's n_shared_experts 0)
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }
   bool operator==(const expert_shape&) const = default;
 };
@@ -150,7 +151,7 @@ struct shape {
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
   bool sinks_scale{};         ///< … sinks that scale what attention gives, by sigmoid(logsumexp of the scores - sink), in fp32 (Granite's sliding window)
   bool fixed_sinks{};         ///< sinks never train, and layers that see all positions have none; those take the largest off each row of scores all the same (MiMo-V2)
-  bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
+  bool gated_attention{};     ///< a sigmoid gate on what attention gives, out of the other half of a query projection twice as wide (Qwen3-Next), or a matrix of its own between norms on both sides (Afmoe)
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
   bool norm_power{};          ///< norms raise the mean to a power and scale by their weight, in fp32 (Gemma 4)
@@ -188,6 +189,8 @@ struct shape {
   [[nodiscard]] constexpr std::int64_t rotary_width() const { return latent() ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
   /// Whether a table of biases, a column for each head, is added to the scores of every layer (T5, MPNet).
   [[nodiscard]] constexpr bool biased_scores() const { return position == position_kind::relative || (position == position_kind::learned && relative_buckets > 0); }
+  /// Afmoe's gate is a matrix of its own beside q's, called gate_proj; Qwen3-Next's is the other half of q's.
+  [[nodiscard]] constexpr bool gate_apart() const { return gated_attention && post_norms; }
   [[nodiscard]] constexpr bool sparse() const { return experts.count > 0; }
   [[nodiscard]] constexpr std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
 

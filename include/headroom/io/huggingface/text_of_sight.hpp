@@ -20,7 +20,10 @@ inline bool read_decoder(const config& c, std::string_view type, shape& m) {
   const bool known = read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
   auto& e = m.experts;
   if (known && type != "llama4_text" && e.active == 1 && e.shared_ffn > 0 && !e.shared_gate && !e.bias && !e.plain_router && !m.latent()) e.fp32_router = true;
-  if (m.sparse() && e.shared_ffn == 0 && has_word(fp32_routers, type)) e.fp32_router = true;
+  if (m.sparse() && e.shared_ffn == 0 && has_word(fp32_routers, type)) {
+    e.fp32_router = true;
+    if (type != "ernie4_5_moe") e.shared = 1;  // their classes call shared experts of no width, too, whose matrices keep what they read (DeepseekV3MoE.forward)
+  }
   return known;
 }
 
