@@ -64,7 +64,7 @@ TEST_CASE("drawn layers of every family save what was counted as they ran, to th
     }
     families.insert(point["config"]["model_type"].get<std::string>());
   }
-  CHECK(layers == 592);
+  CHECK(layers == 594);
   CHECK(families.size() == 89);
 }
 

@@ -65,7 +65,7 @@ constexpr tensor wide_logits(program& p, const scene& s, const module_set& train
   const auto matrix = checked::mul(e.count, s.model->hidden);
   const bool trains = trained.has(module::router);
   tensor weight{};
-  if (s.weight_width != 4) {
+  if (s.weight_width != 4 && !e.plain_router) {  // HunYuan's is in fp32 itself
     weight = p.make(matrix, 4);
     p.step(0, weight.bit());
   }

@@ -77,9 +77,10 @@ inline language_model count_zamba2(const config& c, tally& t) {
   expect(c, "hybrid_layer_ids", at);
   const auto hybrid = static_cast<std::int64_t>(at.size());
   const auto blocks = c.count({"num_mem_blocks"}, 1);
+  const bool by_turn = from_5_17(c);  // Zamba2Model.get_layers: a block's number was the layer's before 5.17, and is that of the hybrid layer since
   const auto turns = [&](std::int64_t index) {  // how many of the hybrid layers have an adapter in the block of that one
     std::int64_t n = 0;
-    for (std::int64_t i = 0; i < hybrid; ++i) n += i % blocks == at[static_cast<std::size_t>(index)] % blocks ? 1 : 0;
+    for (std::int64_t i = 0; i < hybrid; ++i) n += i % blocks == (by_turn ? index : at[static_cast<std::size_t>(index)]) % blocks ? 1 : 0;
     return n;
   };
   const bool tied = c.flag("tie_word_embeddings", true);

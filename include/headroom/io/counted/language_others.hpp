@@ -112,7 +112,8 @@ inline language_model count_cosmos3_edge(const config& c, tally& t) {
 
 /// modeling_hunyuan_vl.py, HunYuanVLTextModel: Llama with norms over each head's q and k.
 inline language_model count_hunyuan_vl_text(const config& c, tally& t) {
-  const auto s = read_language(c, {32, 4096, 32, 0, 0, 11008, 290943});
+  auto s = read_language(c, {32, 4096, 32, 0, 0, 11008, 290943});
+  s.vocab = c.size({"vocab_size", "org_vocab_size"}, s.vocab);
   c.ignore({"eod_token_id", "pad_id"});
   const bool bias = c.flag("attention_bias", false);
   count_attention(t, s, bias, bias, s.layers);

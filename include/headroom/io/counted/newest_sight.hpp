@@ -23,10 +23,11 @@ inline language count_compass(const config& c, tally& t) {
 /// modeling_hunyuan_vl.py. Keys of the text that stand at the top count before its own, as the class folds them in; the tower delivers the text's width.
 inline language count_hunyuan_vl(const config& c, tally& t) {
   auto inside = c.child("text_config").object();
-  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "attention_bias", "head_dim"})
+  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "attention_bias", "head_dim", "org_vocab_size"})
     if (const json* flat = c.find({key}); flat != nullptr) inside[key] = *flat;
   const config text{inside, c.at("text_config"), c.asked()};
-  for (const auto& part : {c, text}) part.ignore({"sep_token_id", "eod_token_id", "pad_id", "im_start_id", "im_end_id", "im_newline_id", "max_position_embeddings", "org_vocab_size"}), ignore_labels(part);
+  for (const auto& part : {c, text}) part.ignore({"sep_token_id", "eod_token_id", "pad_id", "im_start_id", "im_end_id", "im_newline_id", "max_position_embeddings"}), ignore_labels(part);
+  c.ignore({"org_vocab_size"});
   const auto l = count_hunyuan_vl_text(text, t);
   auto sight = c.child("vision_config").object();
   c.child("vision_config").ignore({"text_hidden_size"});

@@ -65,9 +65,11 @@ void count_xlm_head(const config& c, tally& t) {
 
 /// modeling_xlnet.py: relative positions have a matrix and biases of their own in each layer.
 inline xlm_sizes count_xlnet(const config& c, tally& t) {
-  const xlm_sizes s{c.size({"vocab_size", "n_token"}, 32000), c.size({"d_model", "hidden_size"}, 1024)};
+  const xlm_sizes s{c.size({"vocab_size", "n_token"}, 32000), c.size({"d_model"}, 1024)};
   const auto layers = c.number({"n_layer", "num_hidden_layers"}, 24, 0, config::most);
-  const auto heads = c.count({"n_head", "num_attention_heads"}, 16);
+  const auto heads = c.count({"n_head"}, 16);
+  require_equal(c, "hidden_size", "d_model", s.hidden);  // other names, which d_head's default does not follow
+  require_equal(c, "num_attention_heads", "n_head", heads);
   const auto ffn = c.size({"d_inner"}, 4096);
   check_heads(c, s.hidden, heads);
   if (c.size({"d_head"}, s.hidden / heads) != s.hidden / heads) complain(c.at("d_head") + " must be d_model / n_head, found " + shown(c.find({"d_head"})));

@@ -64,7 +64,7 @@ inline void count_flat_vision(const config& c, tally& t) { count_qwen3_vision(c,
 /// modeling_exaone4_5.py: Qwen2.5-VL's tower with fewer keys and values than queries.
 inline void count_exaone_vision(const config& c, tally& t) {
   const auto q = read_qwen_sight(c, t, 32, 3584, 3420, 14, false);
-  const auto heads = c.count({"num_heads"}, 16), kv = c.count({"num_key_value_heads"}, 8), width = q.hidden / heads;
+  const auto heads = c.count({"num_heads", "num_attention_heads"}, 16), kv = c.count({"num_key_value_heads"}, 8), width = q.hidden / heads;
   t.linear(component::attention, q.hidden, checked::mul(checked::add(heads, checked::mul(2, kv)), width), true, q.depth);
   t.linear(component::attention, q.hidden, q.hidden, true, q.depth);
   count_gated_mlp(t, component::mlp, q.hidden, q.ffn, true, q.depth);
