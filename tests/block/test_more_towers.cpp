@@ -65,6 +65,17 @@ TEST_CASE("Pixtral's tower reads the images of a batch as one sequence") {
   CHECK(tower_of(odd).saved.total == bytes{108 * of_row + (1 + layers) * 108 * 108 * 2});
 }
 
+TEST_CASE("of a tower checkpoints wait in host memory where its layers train and are computed again") {
+  auto j = small_job(vision_kind::pixtral, projector_kind::patch_merger);
+  CHECK(tower_of(j).checkpoints == 0_B);
+  j.offload.activations = place::on_cpu;
+  CHECK(tower_of(j).checkpoints == 0_B);
+  j.recompute = recompute::full;
+  CHECK(tower_of(j).checkpoints == bytes{layers * rows * 2 * width});
+  j.trainable = {{.modules = {module::q_proj}}};
+  CHECK(tower_of(j).checkpoints == 0_B);
+}
+
 TEST_CASE("a frozen Pixtral tower keeps nothing, and has its mask for a moment") {
   auto j = small_job(vision_kind::pixtral, projector_kind::patch_merger);
   j.model.vision.patch = 2, j.model.vision.image = 2 * side;  // so that pixels are not the tallest

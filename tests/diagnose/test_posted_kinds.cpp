@@ -191,6 +191,7 @@ TEST_CASE("a script's own evaluation, by its function's name alone") {
 
 TEST_CASE("what is no out-of-memory message") {
   for (const std::string_view text : {"Killed my patience, but the run goes on", "process 1 terminated with signal SIGTERM", "exits with return code = 1", "exit code 1", "ValueError: Out of memory is not defined",
+                                      "node7Killed by its owner", "stage 2Killed  (a note)", "12 Killed-off",
                                       "the memory of the node is 512 GB"})
     CHECK_FALSE(read_oom(text).has_value());
 }

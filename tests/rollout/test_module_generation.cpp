@@ -153,6 +153,14 @@ TEST_CASE("images of prompts are read once, and stay while the completions that 
 // An image of 1,792 × 1,792 pixels, 128 × 128 patches, without a kernel for attention: 16 heads' scores in two bytes, their copy in four, and the softmax of
 // it in four (transformers, eager_attention_forward; ATen SoftMax.cpp converts bf16 first), far more than a prompt of 4,200 tokens takes of 12 heads.
 // Beside it lies the whole model, 2,208,985,600 parameters in bf16, and the patches' stream.
+TEST_CASE("what is tallest while a tower reads may be its pixels and patches") {
+  // Narrow layers: 32 features in and between. 4,096 patches of 1,176 numbers, and what the convolution makes of each; a merged patch is 128 features and 2,048 behind.
+  auto j = seeing();
+  j.model.vision.hidden = j.model.vision.ffn = 32, j.model.vision.heads = 2;
+  const auto s = settle(j);
+  CHECK(headroom::detail::see_prompts(s, headroom::detail::generating(s, 3, 1100)).tallest.count() == 3 * (pixels + 4096 * 32 * 2));
+}
+
 TEST_CASE("a tower that reads large images is what generation takes most for") {
   auto j = seeing(4200);
   j.model = io::read_job(io::parse_json(R"({"model": "qwen2-vl-2b", "batch": {"sequence": 100, "images": {"width": 56, "height": 56}}})", "job")).model;

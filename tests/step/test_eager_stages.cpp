@@ -105,6 +105,24 @@ TEST_CASE("steps that repeat need not be followed") {
       }
 }
 
+// DTensor divides alone (parallelize.py apply_tp without apply_fsdp or apply_ddp); DDP's replicas of divided modules, and ring attention without FSDP2, are not modelled.
+TEST_CASE("what divided modules need beside them") {
+  const auto why = [](std::int64_t tensor, std::int64_t context, sharding of) {
+    auto j = pipeline(1);
+    j.parallel = {.data = 8 / tensor / context, .tensor = tensor, .context = context};
+    j.sharding = of;
+    const auto no = objection_to(j);
+    return no ? std::string{no.sentence} : std::string{};
+  };
+  constexpr auto needed = "headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version";
+  CHECK(why(8, 1, {}).empty());
+  CHECK(why(2, 2, fsdp2()).empty());
+  CHECK(why(1, 1, ddp()).empty());
+  CHECK(why(2, 1, ddp()) == needed);
+  CHECK(why(1, 8, {}) == needed);
+  CHECK(why(1, 2, ddp()) == needed);
+}
+
 TEST_CASE("what pipelines need") {
   auto j = pipeline(8);
   j.sharding = {};

@@ -114,6 +114,22 @@ TEST_CASE("what a layer with RMSNorm, SwiGLU and grouped heads saves") {
        }) == 4 * x + (2 * x + 2 * x / 4) + 5 * g + roots + 4 * 8 * tokens + whole_angles);
 }
 
+// apply_rotary_pos_emb_torch: x * cos and rotate_half(x) * sin, whose sum is the result where all features turn; else the sum of a quarter is the third of that size,
+// which is joined with what does not turn.
+TEST_CASE("what turning heads takes for a moment") {
+  constexpr auto peak = [](std::int64_t percent) {
+    const shape m{.layers = 1, .hidden = 1024, .heads = 8, .ffn = 64, .rotary_percent = percent, .vocab = 32};
+    const scene s{.model = &m, .width = 2, .granule = 1};
+    program p(1);
+    const auto q = p.input(tokens * 1024, 2, true), factors = p.make(1000, 2);
+    p.step(0, factors.bit());
+    p.set_output(neox::turned(p, s, q, factors));
+    return walk_forward(p, recording::off).peak.total.count();
+  };
+  BOTH(peak(100) == 2 * 1000 + x + x + 2 * x);
+  BOTH(peak(25) == 2 * 1000 + x + x + 3 * x / 4);
+}
+
 /// … by code of before 2025-05 or 2024-09.
 constexpr job older(const profile& of, std::int64_t layers, std::int64_t tensor = 1, std::int64_t groups = 8, attention kernel = attention::flash) {
   auto j = llama(layers, tensor, groups, kernel);
@@ -160,9 +176,9 @@ TEST_CASE("two first matrices add up their input's gradients one after the other
 
 // BF16_Optimizer adds one parameter's gradient to its fp32 one after another: the largest is either half's, or both halves' joined.
 TEST_CASE("the fp32 copy of the largest gradient") {
-  const auto cast = [](const profile& of) {
+  const auto cast = [](const profile& of, std::int64_t ffn = 4096) {
     auto j = older(of, 2);
-    j.model.ffn = 4096;
+    j.model.ffn = ffn;
     j.model.vocab = 512;
     j.precision = precisions::bf16_mixed;
     j.precision.gradients = j.precision.reduce = formats::fp32;
@@ -170,6 +186,7 @@ TEST_CASE("the fp32 copy of the largest gradient") {
   };
   CHECK(cast(frameworks::gpt_neox_2021) == 4 * 4096 * 1024);
   CHECK(cast(frameworks::gpt_neox_202409) == 4 * 8192 * 1024);
+  CHECK(cast(frameworks::gpt_neox_2021, 512) == 4 * 3072 * 1024);  // queries, keys and values
 }
 
 TEST_CASE("the only gated MLP of older code is Llama's") {

@@ -69,7 +69,8 @@ tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
   const auto list = weights_of(s.model);
   const stage_cut cut(j.parallel, j.model.layers, j.framework.pipeline.split);
   const auto stages = j.parallel.pipeline, micros = j.batch.accumulation;
-  const bytes x{2 * t * h};
+  const bytes x{2 * j.batch.sequence * h};
+  const bool same_format = s.precision.reduce == s.precision.compute;
   std::vector<detail::eager_chunk> chunks;
   for (const auto i : {stage, 2 * stages - 1 - stage}) {
     const auto c = cut.at(i);
@@ -115,7 +116,11 @@ tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
     } else {
       look(top.backward, k.fresh_layer);
       is.free("waiting", w.chunk, w.micro);
-      if (!is.has("fresh", w.chunk)) is.make(k.fresh, "fresh", w.chunk);
+      if (same_format) {  // autograd's own gradients are what is added up (_fsdp_param.py to_accumulated_grad_if_needed)
+        if (!is.has("sum", w.chunk)) is.make(k.gradients, "sum", w.chunk);
+      } else if (!is.has("fresh", w.chunk)) {
+        is.make(k.fresh, "fresh", w.chunk);
+      }
     }
     end_of_graph();
     if (++weighted[w.chunk] < micros) return;
@@ -173,6 +178,29 @@ TEST_CASE("what a stage of ZB-V holds, object by object") {
 
 // The paper's claim in bytes: forwards find the activations of 2p - 1 chunks on every stage. (Those at the ends of the V have an embedding and a
 // head, or no result to send.)
+TEST_CASE("a stage of ZB-V whose gradients are reduced as they are made") {
+  for (const std::int64_t stages : {2, 4, 8})
+    for (const bool few : {false, true}) {  // of few tokens gradients decide which moment is tallest
+      auto j = pipeline(stages, few ? stages : 4 * stages);
+      if (few) j.batch.sequence = 64;
+      const auto wide = estimate(j);
+      j.precision = precisions::bf16_mixed;
+      j.precision.reduce = formats::bf16;
+      const auto r = estimate(j);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(stages); ++i) {
+        const auto& k = r.ranks[i];
+        CAPTURE(stages);
+        CAPTURE(few);
+        CAPTURE(i);
+        const auto top = follow(j, k.pipeline_stage, k[phase::save].count());
+        CHECK(k[phase::forward].count() == top.forward);
+        CHECK(k[phase::backward].count() == top.backward);
+        CHECK(k[phase::reduce].count() == top.reduce);
+        CHECK(k[phase::reduce] < wide.ranks[i][phase::reduce]);
+      }
+    }
+}
+
 TEST_CASE("activations are even between stages") {
   const auto r = estimate(pipeline(8, 32));
   const auto at = [&](std::size_t stage) { return r.ranks[stage].at_phase[static_cast<std::size_t>(phase::forward)]; };

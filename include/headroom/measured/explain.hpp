@@ -75,7 +75,7 @@ constexpr void explain_sum(explained_run& e, const measured_run& run, int before
   }
   const double sign = off < 0 ? -1 : 1;
   e.unexplained[static_cast<std::size_t>(m)] = sign * divide(sign * off, off < 0 ? below : above, parts);
-  const double root_under = under > 0 ? square_root(under) : 0, root_over = over > 0 ? square_root(over) : 0;
+  const double root_under = square_root(under), root_over = square_root(over);
   for (std::size_t i = 0; i < n; ++i) {
     if (e.sum[i] != m) continue;
     e.moved[i] = sign * parts[i];
