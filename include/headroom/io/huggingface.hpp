@@ -5,6 +5,7 @@
 
 #include <headroom/io/huggingface/internvl.hpp>
 #include <headroom/io/huggingface/minicpmv.hpp>
+#include <headroom/io/huggingface/other_networks.hpp>
 #include <headroom/io/huggingface/relatives.hpp>
 #include <headroom/io/huggingface/seeing.hpp>
 #include <headroom/io/huggingface/t5gemma.hpp>
@@ -93,6 +94,7 @@ inline std::string family_of(const config& c, const architecture& a) {
   if (type.empty()) {
     for (const auto& f : family_names)
       if (a.family == f.prefix) type = f.type;
+    if (type.empty() && a.family.empty()) refuse_other_file(c);
     if (type.empty() && a.family.empty()) complain(c.path() + " must have a model_type or architectures; without one its family is unknown");
     if (type.empty()) type = a.family;
   }

@@ -30,7 +30,7 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
     return m;
   }
   if (known) return *known;
-  for (const auto& hint : {adapter_hint(text, base), quantised_hint(text)})
+  for (const auto& hint : {adapter_hint(text, base), quantised_hint(text), detail::diffusion_hint(text)})
     if (!hint.empty()) fail("headroom: " + path + " " + in_quotes(text) + hint);
   std::string sentence = "headroom: " + path + " " + in_quotes(text) +
                          (!base.reads_files()  ? " is no name of the model zoo, and files are not read here"

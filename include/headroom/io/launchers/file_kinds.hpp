@@ -40,7 +40,7 @@ inline file_kind kind_of(const json_value& root) {
   if (any({"MODEL_ARGS", "--num-layers", "--tensor-model-parallel-size", "--hidden-size"})) return file_kind::megatron;
   if (any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})) return file_kind::deepspeed;
   if (any({"finetuning_type", "per_device_train_batch_size", "cutoff_len", "model_name_or_path", "tuner_type", "train_type", "sft_type"})) return file_kind::trainer;
-  if (any({"model_type", "architectures"})) return file_kind::huggingface;
+  if (any({"model_type", "architectures", "_class_name", "_diffusers_version", "pretrained_cfg"})) return file_kind::huggingface;
   if (any({"parallelism", "activation_checkpoint"}) || (any({"training"}) && any({"model", "job", "experimental"}) && !any({"data"}))) return file_kind::torchtitan;
   if (any({"model"}) && any({"batch", "hardware", "framework", "parallel", "sharding"})) return file_kind::job;
   if (any({"fp16", "bf16", "optimizer", "gradient_clipping", "gradient_accumulation_steps"})) return file_kind::deepspeed;

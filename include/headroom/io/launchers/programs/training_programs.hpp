@@ -2,6 +2,7 @@
 // The programs that launch scripts start, a row each, from their sources. Where two have a script of the same name, arguments tell.
 #pragma once
 
+#include <headroom/io/huggingface/other_networks.hpp>
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/axolotl/keys.hpp>
 #include <headroom/io/launchers/llama_factory/keys.hpp>
@@ -205,6 +206,9 @@ inline bool names_a_method(std::string_view script) {
 
 /// A program that a script starts and that is not known, in a sentence's end.
 inline std::string likely_program(const std::vector<shell_command>& commands) {
+  for (const auto& c : commands)
+    for (const auto& w : c.words)
+      if (w.text.ends_with(".py") && trains_diffusion(w.text)) return ": " + in_quotes(w.shown()) + " trains a network that makes pictures or video by diffusion" + std::string{only_language};
   for (const auto& c : commands)
     for (const auto& w : c.words)
       if (w.text.ends_with(".py") && w.text.find('=') == std::string::npos && !never_trains(w.text)) return ": " + in_quotes(w.shown()) + " is no program whose arguments are known; --program says whose they are";
