@@ -132,6 +132,8 @@ inline constexpr auto published_text = std::to_array<published_model>({
      R"({"ffn":13696,"fused_qkv":true,"heads":40,"hidden":5120,"layers":40,"vocab":64000})"},
     {"granite-3.0-1b-a400m|granite-3.1-1b-a400m",
      R"({"experts":{"active":8,"chosen_logits":true,"count":32,"ffn":512,"parameters":true},"ffn":512,"heads":16,"hidden":1024,"kv_heads":8,"layers":24,"tied":true,"vocab":49155})"},
+    {"granite-3.0-3b-a800m|granite-3.1-3b-a800m",
+     R"({"experts":{"active":8,"chosen_logits":true,"count":40,"ffn":512,"parameters":true},"ffn":512,"heads":24,"hidden":1536,"kv_heads":8,"layers":32,"tied":true,"vocab":49155})"},
     {"command-a|c4ai-command-a-03-2025",
      R"({"ffn":36864,"fp32_norm":true,"full_layers":16,"heads":96,"hidden":12288,"kv_heads":8,"layers":64,"norm":"layernorm","parallel_block":true,"shared_attention_norm":true,"sliding_window":4096,"tied":true,"vocab":256000})"},
     {"exaone-3.5-2.4b|exaone-deep-2.4b",
