@@ -38,7 +38,8 @@ constexpr void scale(step_cost& c, double by) {
 }
 constexpr std::int64_t nanoseconds_of(seconds s) { return static_cast<std::int64_t>(s.value * 1e9 + 0.5); }
 
-/// Of the error that the measured run had, what this step has of it too: a source's `own` part, and own_error of the rest, are others in every job.
+/// Of the error that the measured run had, what this step has of it too: a source's `own` part, and own_time of the rest, are others in every job.
+inline constexpr double own_time = 0.6;
 
 [[gnu::noinline]] constexpr void correct_measured_step(step_cost& c, const measured_run& run, bool ran) {
   const bool same = ran && nanoseconds_of(c.step) == run.predicted_step;
@@ -48,7 +49,7 @@ constexpr std::int64_t nanoseconds_of(seconds s) { return static_cast<std::int64
     const double x = run.step_errors[i] / 1e6, y = share_of(u, c), own = static_cast<double>(u.own) / u.per_mille;
     there += x * x;
     here += y * y;
-    both += (same ? 1 : (1 - own_error * own_error) * (1 - own * own)) * x * y;
+    both += (same ? 1 : (1 - own_time * own_time) * (1 - own * own)) * x * y;
   }
   if (there <= 0 || here <= 0) return;
   const double off = natural_log(static_cast<double>(run.step) / static_cast<double>(run.predicted_step)), most = measured_reach() * square_root(there);
