@@ -57,6 +57,8 @@ struct profile {
   /// Whether models that cap their scores run the attention that is asked for: transformers 5, told by how its experts multiply. It hands the cap to any
   /// function (models/gemma2/modeling_gemma2.py); flash attention caps, torch's own does without (integrations/sdpa_attention.py does not read it).
   [[nodiscard]] constexpr bool caps_in_kernels() const { return experts.joins_gate(); }
+  /// Whether the layers are transformers' own classes, told by their RMSNorms: a class that calls no fused attention writes its scores out.
+  [[nodiscard]] constexpr bool runs_transformers() const { return norm.names_scaled; }
 
   bool operator==(const profile&) const = default;
 };

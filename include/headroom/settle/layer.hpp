@@ -199,7 +199,7 @@ constexpr void settle_kernels(settled_job& r) {
   s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
   const auto& m = r.model;
   const bool written_out = (m.attention_softcap > 0 && !j.framework.caps_in_kernels()) || m.position == position_kind::disentangled || (m.position == position_kind::learned && m.relative_buckets > 0) ||
-                           (m.unfused_attention && j.framework.norm.names_scaled && s.kernel != attention::flash);
+                           (m.unfused_attention && j.framework.runs_transformers() && s.kernel != attention::flash);
   if (written_out && s.kernel != attention::eager) {
     s.kernel = attention::eager;
     r.assumptions.remove(assumption::attention_sdpa);
