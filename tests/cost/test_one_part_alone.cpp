@@ -338,20 +338,20 @@ TEST_CASE("a processor that is slower than its GPU sets the pace") {
     double rates::*host;
     double rates::*gap;
   };
-  for (const auto& s : {starts{frameworks::hf_trainer, &rates::host_kernel, &rates::kernel_gap}, starts{frameworks::libtorch, &rates::host_operation, &rates::gap}}) {
-    auto slow = only(s.host);
-    slow.*s.host = 1e-3;
+  for (const auto& way : {starts{frameworks::hf_trainer, &rates::host_kernel, &rates::kernel_gap}, starts{frameworks::libtorch, &rates::host_operation, &rates::gap}}) {
+    auto slow = only(way.host);
+    slow.*way.host = 1e-3;
     const auto per_layer = [&](double gap) {
       auto r = slow;
-      r.*s.gap = gap;
-      const auto plain = [&](job& j) { j.framework = s.of; };
+      r.*way.gap = gap;
+      const auto plain = [&](job& j) { j.framework = way.of; };
       return of_layers(plain, r);
     };
     const double host = per_layer(0);
     CHECK(host > 0);
     same(per_layer(1e-4), host);  // of the device a third less: hidden
     CHECK(per_layer(1e-2) > 5 * host);
-    slow.*s.host = 2e-3;
+    slow.*way.host = 2e-3;
     same(per_layer(0), 2 * host);
   }
 }

@@ -73,15 +73,16 @@ TEST_CASE("other defaults are the copy's, and the command goes over them") {
 }
 
 TEST_CASE("other statements that shape memory stop the import, at their place") {
-  for (const auto& [what, by, part] : std::vector<std::array<std::string, 3>>{
+  for (const auto& row : std::vector<std::array<std::string, 3>>{
            {"    trainer.train()\n", "    model.model.embed_tokens.weight.requires_grad = False\n    trainer.train()\n", "model.model.embed_tokens"},
            {"    trainer.train()\n", "    model.gradient_checkpointing_enable()\n    trainer.train()\n", "gradient_checkpointing_enable"},
            {"cache_dir=training_args.cache_dir\n", "cache_dir=training_args.cache_dir, torch_dtype=torch.bfloat16\n", "model=transformers."},
            {"    trainer =", "    model = get_peft_model(model, config)\n    trainer =", "get_peft_model"},
            {"    trainer =", "    if slim:\n        model.half()\n    trainer =", "model.half()"},
            {" = Trainer(", " = LongTrainer(", "LongTrainer"}}) {
+    const auto& part = row[2];
     CAPTURE(part);
-    const auto sentence = refusal_of(with(fields + replaced(body, what, by)));
+    const auto sentence = refusal_of(with(fields + replaced(body, row[0], row[1])));
     CHECK(holds(sentence, part));
     CHECK(holds(sentence, "headroom: train.py:"));
     CHECK(holds(sentence, "a statement that tatsu-lab/stanford_alpaca's has not"));

@@ -123,7 +123,7 @@ TEST_CASE("a name has the value of its last assignment, where that is written do
 }
 
 TEST_CASE("what is not read stops the import, and is named") {
-  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {replaced(whole, "FastLanguageModel.from_pretrained", "FastVisionModel.from_pretrained"), "FastVisionModel is not modelled"},
            {loads + trains, "no FastLanguageModel.get_peft_model adds adapters"},
            {adapts + trains, "no training is read of this text"},
@@ -147,8 +147,9 @@ TEST_CASE("what is not read stops the import, and is named") {
            {"class SFTTrainer(Base):\n    pass\n" + whole, "a class of this text's own"},
            {"print(1)\n", "no training is read of this text"},
            {std::string(70, '('), "nested deeper"}}) {
+    const auto& part = row.second;
     CAPTURE(part);
-    const auto sentence = why(text);
+    const auto sentence = why(row.first);
     CAPTURE(sentence);
     CHECK(holds(sentence, part));
     CHECK(holds(sentence, "train.py"));

@@ -54,12 +54,12 @@ TEST_CASE("copies of older releases") {
     sharding_kind kind;
     recompute_mode again;
   };
-  for (const auto& [is, kind, again] : {release{"0.2.0.post2", sharding_kind::fsdp1, recompute_mode::none}, {"0.3", sharding_kind::fsdp1, recompute_mode::none}, {"0.4.0", sharding_kind::fsdp2, recompute_mode::none},
+  for (const auto& of : {release{"0.2.0.post2", sharding_kind::fsdp1, recompute_mode::none}, {"0.3", sharding_kind::fsdp1, recompute_mode::none}, {"0.4.0", sharding_kind::fsdp2, recompute_mode::none},
                                         {"0.4.1", sharding_kind::fsdp2, recompute_mode::full}, {"0.5", sharding_kind::fsdp2, recompute_mode::full}, {"0.7.0", sharding_kind::fsdp2, recompute_mode::full}}) {
-    CAPTURE(is);
-    const auto j = old("", {std::string{"environment.verl="} + is});
-    CHECK(j.sharding.kind == kind);
-    CHECK(j.recompute.mode == again);
+    CAPTURE(of.is);
+    const auto j = old("", {std::string{"environment.verl="} + of.is});
+    CHECK(j.sharding.kind == of.kind);
+    CHECK(j.recompute.mode == of.again);
     CHECK(j.batch == said().batch);
     CHECK_FALSE(objection_to(j));
   }

@@ -65,9 +65,10 @@ TEST_CASE("a key that the class reads beside its configuration may be what it is
 // Totals of transformers 5.17's MobileViTV2Model: the first width is a multiple between limits.
 TEST_CASE("a width that is scaled has limits on both sides") {
   const std::map<double, std::int64_t> totals{{0.5, 1'113'593}, {0.75, 2'481'009}, {1.25, 6'837'089}, {1.5, 9'825'753}, {2.0, 17'424'329}, {3.0, 39'082'185}};
-  for (const auto& [times, total] : totals) {
+  for (const auto& row : totals) {
+    const auto times = row.first;
     CAPTURE(times);
-    CHECK(headroom::io::count_config({{"model_type", "mobilevitv2"}, {"architectures", {"MobileViTV2Model"}}, {"width_multiplier", times}}).total.count() == total);
+    CHECK(headroom::io::count_config({{"model_type", "mobilevitv2"}, {"architectures", {"MobileViTV2Model"}}, {"width_multiplier", times}}).total.count() == row.second);
   }
 }
 
