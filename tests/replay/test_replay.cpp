@@ -2,7 +2,7 @@
 // The steps written out allocation by allocation agree with the walk that only adds up: with segments that expand, blocks are as large
 // as the tensors in them, so that the tallest moment is the same to the byte.
 #include "../estimate/dice.hpp"
-#include "plain_allocator.hpp"
+#include "repeated_calls.hpp"
 
 #include <headroom/headroom.hpp>
 #include <headroom/replay.hpp>
@@ -17,6 +17,8 @@ namespace test_replay {
 
 using namespace headroom;
 using namespace headroom::literals;
+using repeated_calls::alike_until;
+using repeated_calls::calls_of;
 
 namespace {
 
@@ -149,59 +151,6 @@ TEST_CASE("the replayed peak is the walked one") {
   MESSAGE("within 1 KiB: ", exact, ", within 0.07 %: ", near, ", refused: ", refused);
   CHECK(exact > near);
 }
-
-namespace {
-
-/// What two steps of a job ask of the allocator.
-std::vector<allocator_call> calls_of(const job& j, const allocator_settings& a) {
-  std::vector<allocator_call> calls;
-  caching_allocator allocator(a);
-  allocator.write_calls_to(&calls);
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  if (detail::replays_stages(j)) {
-    stage_run(s, list, stage_cut(j.parallel, s.model.layers, j.framework.pipeline.split), 0, allocator).run();
-    return calls;
-  }
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return calls;
-}
-
-/// Repeats them in both allocators: the first call after which they differ, or all.
-std::size_t alike_until(const std::vector<allocator_call>& calls, const allocator_settings& a) {
-  caching_allocator fast(a);
-  plain_allocator plain(a);
-  std::map<std::int32_t, std::int64_t> names;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const auto& c = calls[i];
-    using kind = allocator_call::kind;
-    if (c.what == kind::allocate) {
-      const auto block = fast.allocate(c.value, c.on);
-      if (block != c.block) return i;
-      names[block] = plain.allocate(c.value, static_cast<int>(c.on));
-    } else if (c.what == kind::release) {
-      fast.release(c.block);
-      plain.release(names[c.block]);
-    } else if (c.what == kind::retire) {
-      fast.retire(c.block);
-      plain.retire(names[c.block]);
-    } else if (c.what == kind::wait) {
-      fast.wait(static_cast<std::size_t>(c.value));
-      plain.wait(static_cast<std::size_t>(c.value));
-    } else {
-      fast.empty_cache();
-      plain.empty_cache();
-    }
-    if (fast.allocated() != plain.allocated() || fast.reserved() != plain.reserved() || fast.overflowed() != plain.overflowed) return i;
-  }
-  return calls.size();
-}
-
-}  // namespace
 
 TEST_CASE("the calls of random jobs end as they do under the plain allocator") {
   jobs source;
