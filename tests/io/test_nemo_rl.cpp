@@ -186,6 +186,41 @@ TEST_CASE("keys of an engine on other GPUs that are not modelled leave that engi
   CHECK(holds(why(small(), "policy.generation.vllm_cfg.precision", "fp8"), "policy.generation.vllm_cfg.precision = \"fp8\" is not modelled"));
   CHECK(holds(why(narrow, "policy.generation.vllm_cfg.kv_cache_dtype", "fp8"), "scales that the trainer measures"));
   CHECK(holds(why(narrow, "policy.generation.quant_cfg", "a.yaml"), "policy.generation.quant_cfg"));
+  // TensorRT-LLM's gets its weights as vLLM's does (refit_policy_generation, broadcast_weights_for_collective).
+  auto other = separate;
+  launcher_keys::put(other, "policy.generation.backend", "trtllm");
+  CHECK(estimate(of_root(other)).ranks[0].reserved == estimate(plain).ranks[0].reserved);
+  CHECK(of_root(other).assumed_defaults == plain.assumed_defaults + 1);
+  CHECK(holds(why(separate, "policy.generation.backend", "megatron"), "policy.generation.backend = \"megatron\" is not modelled"));
+  CHECK(holds(why(small(), "policy.generation.backend", "trtllm"), "policy.generation.backend = \"trtllm\" is not modelled"));
+}
+
+// Gradients wait between parts of a step (single_controller.py): what is scored beside them is counted where it is less than what trains.
+TEST_CASE("one controller trains on as many prompts as are there") {
+  auto root = small();
+  root["grpo"]["num_prompts_per_step"] = 64;
+  const auto plain = of_root(root);
+  launcher_keys::put(root, "async_rl.sampler.name", "in_order");
+  launcher_keys::put(root, "async_rl.min_groups_for_streaming_train", 16);
+  CHECK(io::job_to_json(of_root(root)) == io::job_to_json(plain));
+  launcher_keys::put(root, "policy.logprob_batch_size", 8);
+  CHECK_THROWS_WITH(of_root(root), doctest::Contains("async_rl.min_groups_for_streaming_train = 16 is not modelled"));
+  root["async_rl"].erase("min_groups_for_streaming_train");  // 32 then (single_controller_utils/config.py AsyncRLConfig)
+  CHECK_THROWS_WITH(of_root(root), doctest::Contains("async_rl.min_groups_for_streaming_train = 32"));
+  launcher_keys::put(root, "async_rl.min_groups_for_streaming_train", 64);
+  CHECK(of_root(root).rollout.batch == 8);
+}
+
+// vllm_worker.py hands the format on beside precision fp8 alone; states are those of recurrent layers.
+TEST_CASE("formats of an engine's caches that it does not take, or does not have") {
+  auto root = small();
+  launcher_keys::put(root, "policy.generation.vllm_kwargs.mamba_ssm_cache_dtype", "float32");
+  CHECK(io::job_to_json(of_root(root)) == io::job_to_json(of_root(small())));
+  launcher_keys::put(root, "policy.model_name", "nvidia/NVIDIA-Nemotron-Nano-9B-v2");
+  CHECK_THROWS_WITH(of_root(root), doctest::Contains("policy.generation.vllm_kwargs.mamba_ssm_cache_dtype = \"float32\" is not modelled by this version (of recurrent layers' states in the engine)"));
+  launcher_keys::put(root, "policy.model_name", "Qwen/Qwen2.5-1.5B");
+  launcher_keys::put(root, "policy.generation.vllm_cfg.kv_cache_dtype", "fp8_e4m3");
+  CHECK_FALSE(of_root(root).rollout.kv_format.set());
 }
 
 TEST_CASE("SFT in packed rows, and DPO") {
@@ -386,7 +421,10 @@ TEST_CASE("what Megatron does beside its computing is as the files say") {
 }
 
 TEST_CASE("programs and workers that are not modelled are named") {
-  CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "ppo: {seed: 1}\n"}}), "ppo is a section of a program of NeMo-RL's that is not modelled"));
+  CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "ppo: {seed: 1}\n"}}), "ppo is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO, SFT and reward models are"));
+  const std::string evaluation = "eval: {metric: pass@k, seed: 42}\ngeneration:\n  backend: vllm\n  model_name: Qwen/Qwen2.5-1.5B\n  vllm_cfg: {tensor_parallel_size: 1}\n";
+  CHECK(holds(refusal_of({{"eval.yaml", evaluation}}), "eval.yaml:1: eval is a section of NeMo-RL's evaluation (examples/run_eval.py), which trains nothing"));
+  CHECK(holds(refusal_of({{"eval.yaml", evaluation}, {"own.yaml", "defaults: eval.yaml\ngeneration: {num_prompts_per_step: -1}\n"}}), "which trains nothing"));
   CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "grpo: {seed: 1}\n"}}), "of which a configuration is for one"));
   std::string dtensor = one_policy;
   dtensor.replace(dtensor.find("megatron_cfg"), 12, "dtensor_cfg");

@@ -32,6 +32,7 @@ inline bool leave_engine_open(draft& d, const document& from, json_value& root, 
   if (!root.contains("grpo") || shares == nullptr || shares->is_null() || truth(*shares, "policy.generation.colocated.enabled")) return false;
   std::string open;
   auto& generation = root["policy"]["generation"];
+  if (const auto engine = generation.find("backend"); engine != generation.end() && *engine == "trtllm") open = "policy.generation.backend", generation.erase(engine);
   for (const auto* section : {"vllm_cfg", "vllm_kwargs"})
     if (generation.contains(section) && generation[section].is_object()) take_open_keys(generation[section], std::string{"policy.generation."} + section, lists, open);
   if (open.empty()) return false;

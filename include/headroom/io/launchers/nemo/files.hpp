@@ -17,6 +17,7 @@ inline bool is_nemo_rl(const json_value& root) {
   if (!root.is_object()) return false;
   const auto file = [](const json_value& v) { return v.is_string() && v.get_ref<const std::string&>().ends_with(".yaml"); };
   if (const auto from = root.find("defaults"); from != root.end() && (file(*from) || (from->is_array() && !from->empty() && std::all_of(from->begin(), from->end(), file)))) return true;
+  if (const auto generation = root.find("generation"); root.contains("eval") && generation != root.end() && generation->is_object() && generation->contains("vllm_cfg")) return true;
   const auto policy = root.find("policy");
   return policy != root.end() && policy->is_object() && (policy->contains("model_name") || policy->contains("megatron_cfg") || policy->contains("dtensor_cfg") || policy->contains("train_global_batch_size"));
 }
@@ -221,8 +222,10 @@ class nemo_values {
 
 /// Programs of NeMo-RL's that are not read, by the sections that they alone have.
 inline void refuse_nemo_program(const document& from) {
-  for (const auto* other : {"ppo", "distillation", "eval", "async_rl"})
-    if (from.root.contains(other) && !from.root[other].is_null()) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO and SFT are (sections grpo, dpo, sft)");
+  const auto has = [&](const char* section) { return from.root.contains(section) && !from.root[section].is_null(); };
+  if (has("eval")) fail("headroom: " + from.place("eval") + ": eval is a section of NeMo-RL's evaluation (examples/run_eval.py), which trains nothing: give the file of a training (sections grpo, dpo, sft, rm)");
+  for (const auto* other : {"ppo", "distillation"})
+    if (has(other)) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO, SFT and reward models are (sections grpo, dpo, sft, rm)");
 }
 
 /// Keys of a command line, each with its value in their order, over those of the files; "~section.key" takes one out.

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/nemo/files.hpp>
 #include <headroom/io/launchers/nemo/keys.hpp>
 #include <headroom/io/launchers/nemo/megatron.hpp>
+#include <headroom/io/launchers/nemo/streams.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 
 namespace headroom::io {
@@ -129,7 +130,7 @@ class nemo_config {
     if (generates() || k_.on("policy.sequence_packing.enabled") || k_.on("policy.dynamic_batching.enabled")) return;
     const auto key = section_ + ".val_micro_batch_size";
     const auto samples = k_.number(key, 1);
-    const bool validates = k_.number(section_ + ".val_period", 1, 0) > 0 || k_.on(section_ + ".val_at_start") || k_.on(section_ + ".val_at_end");
+    const bool validates = k_.number(section_ + ".val_period", 1, -1) > 0 || k_.on(section_ + ".val_at_start") || k_.on(section_ + ".val_at_end");
     if (validates && samples > needed("policy.train_micro_batch_size")) d_->unmodelled_key(key, samples, k_.place(key), "validation of more samples at once than a step trains on, policy.train_micro_batch_size");
   }
 
@@ -187,6 +188,8 @@ class nemo_config {
     if (generates() && weight != nullptr) number_at(*weight, "loss_fn.reference_policy_kl_penalty", 0.0, 1e6);
     // grpo.py setup asks for a weight of 0 beside it, without which nothing is kept anyway.
     if (const char* skips = "grpo.skip_reference_policy_logprobs_calculation"; generates() && k_.on(skips) && (weight == nullptr || *weight != 0)) fail("headroom: " + k_.place(skips) + ": NeMo-RL stops where " + skips + " is true and loss_fn.reference_policy_kl_penalty is not 0");
+    const auto scores = generates() ? batches("logprob_mb_tokens") : micro_batches{}, trains = batches("train_mb_tokens");
+    if (generates() && checked::mul(scores.micro, scores.length) > checked::mul(trains.micro, trains.length)) refuse_streams(*d_, k_, value_at(*root_, "async_rl"));
     if (generates()) o["reference"] = weight == nullptr || *weight > 0 ? "swapped" : "none";
     if (kind_ == "dpo") o["reference"] = "swapped";
     d_->replace("objective", o, k_.place(section_));
@@ -203,11 +206,10 @@ class nemo_config {
     else r["gpus"] = engine_gpus_;
     passed_weights(r);
     if (k_.on(vllm + "enforce_eager") || without_graphs(more + "compilation_config.")) r["graphs"] = false;
-    if (const auto format = k_.word(vllm + "kv_cache_dtype", "auto"); format != "auto") {
-      if (format != "fp8" && format != "fp8_e4m3") d_->unmodelled_key(vllm + "kv_cache_dtype", format, k_.place(vllm + "kv_cache_dtype"));
-      if (engine_open_) d_->unmodelled_key(vllm + "kv_cache_dtype", format, k_.place(vllm + "kv_cache_dtype"), "scales that the trainer measures");  // grpo.py, calibrate_qkv_fp8_scales
-      r["kv_format"] = "fp8";
-    }
+    // Weights in bf16 take no other keys and values: vllm_worker.py hands the format on beside precision fp8 alone (quantization/fp8.py init_fp8).
+    if (const auto format = k_.word(vllm + "kv_cache_dtype", "auto"); format != "auto" && engine_open_) d_->unmodelled_key(vllm + "kv_cache_dtype", format, k_.place(vllm + "kv_cache_dtype"), "scales that the trainer measures");  // grpo.py, calibrate_qkv_fp8_scales
+    const auto states = more + "mamba_ssm_cache_dtype";
+    if (const auto format = k_.word(states, "auto"); format != "auto" && model_of(*d_).recurs()) d_->unmodelled_key(states, format, k_.place(states), "of recurrent layers' states in the engine");
     if (const auto n = k_.number(more + "max_num_batched_tokens", 0); n > 0) r["batched_tokens"] = n;
     const auto longest = needed("policy.max_total_sequence_length"), answers = k_.number(at + "max_new_tokens", longest);
     if (answers < longest) r["completion"] = answers, r["prompt"] = longest - answers;
@@ -279,7 +281,8 @@ inline void read_nemo_rl(draft& d) {
     const detail::key_lists lists{detail::nemo_read, detail::nemo_passed};
     const bool open = detail::leave_engine_open(d, from, judged.root, lists);
     detail::judge_keys(d, from, judged.root, "", lists);
-    if (from.root.contains("env")) judged.root["env"] = from.root["env"];
+    for (const auto* section : {"env", "async_rl"})
+      if (from.root.contains(section)) judged.root[section] = from.root[section];
     detail::nemo_config{d, judged, open}.import();
   });
 }

@@ -13,7 +13,7 @@ namespace headroom::io::detail {
 /// Keys that io/launchers/nemo/import.hpp reads.
 inline constexpr auto nemo_read = std::to_array<std::string_view>({
     "cluster.gpus_per_node", "cluster.num_nodes", "data_plane.backend", "data_plane.enabled", "dpo.val_at_end", "dpo.val_at_start", "dpo.val_micro_batch_size",
-    "dpo.val_period", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt", "grpo.skip_reference_policy_logprobs_calculation",
+    "dpo.val_period", "grpo.adv_estimator.name", "grpo.num_generations_per_prompt", "grpo.num_prompts_per_step", "grpo.skip_reference_policy_logprobs_calculation",
     "loss_fn.reference_policy_kl_penalty", "policy.dtensor_cfg._v2", "policy.dtensor_cfg.activation_checkpointing", "policy.dtensor_cfg.context_parallel_size",
     "policy.dtensor_cfg.cpu_offload", "policy.dtensor_cfg.dp_replicate_size", "policy.dtensor_cfg.enabled", "policy.dtensor_cfg.env_vars.PYTORCH_CUDA_ALLOC_CONF",
     "policy.dtensor_cfg.expert_parallel_size", "policy.dtensor_cfg.lora_cfg.dim", "policy.dtensor_cfg.lora_cfg.dropout", "policy.dtensor_cfg.lora_cfg.enabled",
@@ -23,7 +23,8 @@ inline constexpr auto nemo_read = std::to_array<std::string_view>({
     "policy.generation.colocated.resources.gpus_per_node", "policy.generation.colocated.resources.num_nodes", "policy.generation.max_new_tokens",
     "policy.generation.vllm_cfg.enforce_eager", "policy.generation.vllm_cfg.expert_parallel_size", "policy.generation.vllm_cfg.gpu_memory_utilization",
     "policy.generation.vllm_cfg.kv_cache_dtype", "policy.generation.vllm_cfg.tensor_parallel_size", "policy.generation.vllm_kwargs.compilation_config.cudagraph_capture_sizes",
-    "policy.generation.vllm_kwargs.compilation_config.cudagraph_mode", "policy.generation.vllm_kwargs.max_num_batched_tokens",
+    "policy.generation.vllm_kwargs.compilation_config.cudagraph_mode", "policy.generation.vllm_kwargs.mamba_ssm_cache_dtype",
+    "policy.generation.vllm_kwargs.max_num_batched_tokens",
     "policy.logprob_batch_size", "policy.logprob_chunk_size", "policy.max_total_sequence_length", "policy.megatron_cfg.activation_checkpointing",
     "policy.megatron_cfg.apply_rope_fusion", "policy.megatron_cfg.attention_backend", "policy.megatron_cfg.bias_activation_fusion",
     "policy.megatron_cfg.context_parallel_size", "policy.megatron_cfg.defer_fp32_logits", "policy.megatron_cfg.distributed_data_parallel_config.grad_reduce_in_fp32",
@@ -46,7 +47,7 @@ inline constexpr auto nemo_read = std::to_array<std::string_view>({
 
 /// Rewards, advantages and losses are arithmetic on a number for each token, once its log-probability is known. Data, logs and checkpoints are files.
 inline constexpr auto nemo_passed = std::to_array<passed_key>({
-    {"_teachers", ""}, {"async_rl", ""}, {"checkpointing", "*"}, {"cluster.master_port_range_high", "*"}, {"cluster.master_port_range_low", "*"},
+    {"_teachers", ""}, {"async_rl", "*"}, {"checkpointing", "*"}, {"cluster.master_port_range_high", "*"}, {"cluster.master_port_range_low", "*"},
     {"cluster.segment_size", "*"}, {"data", "*"}, {"data_plane.claim_meta_poll_interval_s", "*"}, {"data_plane.global_segment_size", "*"}, {"data_plane.impl", "*"},
     {"data_plane.local_buffer_size", "*"}, {"data_plane.num_storage_units", "*"}, {"data_plane.storage_capacity", "*"}, {"dpo.max_num_epochs", "*"},
     {"dpo.max_num_steps", "*"}, {"dpo.preference_average_log_probs", "*"}, {"dpo.preference_loss_weight", "*"}, {"dpo.reference_policy_kl_penalty", "*"},
@@ -59,7 +60,7 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"grpo.calculate_advantages_on_gpu", "*"}, {"grpo.debug_payload_metrics", "*"}, {"grpo.deduplicate_multimodal_data", "*"},
     {"grpo.dynamic_sampling_max_gen_batches", "*"}, {"grpo.invalid_tool_call_advantage", "*"}, {"grpo.invalid_tool_call_strategy", "*"},
     {"grpo.malformed_thinking_advantage", "*"}, {"grpo.max_num_epochs", "*"}, {"grpo.max_num_steps", "*"}, {"grpo.max_rollout_turns", "*"},
-    {"grpo.max_val_samples", "*"}, {"grpo.normalize_rewards", "*"}, {"grpo.num_prompts_per_step", "*"}, {"grpo.num_val_generations_per_prompt", "*"},
+    {"grpo.max_val_samples", "*"}, {"grpo.normalize_rewards", "*"}, {"grpo.num_val_generations_per_prompt", "*"},
     {"grpo.overlong_filtering", "*"}, {"grpo.penalize_invalid_tool_call", "*"}, {"grpo.penalize_malformed_thinking", "*"}, {"grpo.reward_scaling.enabled", "*"},
     {"grpo.reward_scaling.source_max", "*"}, {"grpo.reward_scaling.source_min", "*"}, {"grpo.reward_scaling.target_max", "*"}, {"grpo.reward_scaling.target_min", "*"},
     {"grpo.reward_shaping.enabled", "*"}, {"grpo.reward_shaping.max_response_length", "*"}, {"grpo.reward_shaping.overlong_buffer_length", "*"},
@@ -111,7 +112,7 @@ inline constexpr auto nemo_passed = std::to_array<passed_key>({
     {"policy.generation.vllm_kwargs.disable_custom_all_reduce", "*"}, {"policy.generation.vllm_kwargs.enable_chunked_prefill", "*"},
     {"policy.generation.vllm_kwargs.kernel_config", "*"}, {"policy.generation.vllm_kwargs.kv_cache_memory_bytes", ""},
     {"policy.generation.vllm_kwargs.language_model_only", "*"}, {"policy.generation.vllm_kwargs.limit_mm_per_prompt", "*"},
-    {"policy.generation.vllm_kwargs.mamba_cache_mode", ""}, {"policy.generation.vllm_kwargs.mamba_ssm_cache_dtype", ""},
+    {"policy.generation.vllm_kwargs.mamba_cache_mode", ""},
     {"policy.generation.vllm_kwargs.max_num_seqs", "*"}, {"policy.generation.vllm_kwargs.mm_processor_cache_gb", "*"},
     {"policy.generation.vllm_kwargs.moe_backend", "*"}, {"policy.generation.vllm_kwargs.skip_mm_profiling", "*"},
     {"policy.generation.vllm_kwargs.speculative_config", ""}, {"policy.generation.vllm_kwargs.tokenizer", "*"}, {"policy.generation_batch_size", "*"},

@@ -8,11 +8,11 @@
 
 namespace headroom::io::detail {
 
-inline constexpr std::string_view nemo_scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|run_grpo_math.py";
+inline constexpr std::string_view nemo_scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|examples/run_grpo_single_controller.py|run_grpo_math.py";
 
 /// The file that each has where its command names none.
 constexpr std::string_view nemo_default(std::string_view script) {
-  for (const auto& [end, file] : {std::pair<std::string_view, std::string_view>{"run_dpo.py", "dpo.yaml"}, {"run_sft.py", "sft.yaml"}, {"run_rm.py", "rm.yaml"}})
+  for (const auto& [end, file] : {std::pair<std::string_view, std::string_view>{"run_dpo.py", "dpo.yaml"}, {"run_sft.py", "sft.yaml"}, {"run_rm.py", "rm.yaml"}, {"single_controller.py", "grpo_math_1B_megatron_single_controller.yaml"}})
     if (script.ends_with(end)) return file;
   return "grpo_math_1B.yaml";
 }

@@ -40,7 +40,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // NVIDIA-NeMo/Megatron-Bridge scripts/training/run_recipe.py: io/launchers/megatron/import_bridge.hpp.
     {.name = "megatron-bridge", .scripts = "training/run_recipe.py", .takes = file_kind::megatron},
     // NVIDIA-NeMo/RL examples/run_*.py: io/launchers/nemo/launch.hpp.
-    {.name = "nemo-rl", .scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|run_grpo_math.py", .takes = file_kind::nemo_rl},
+    {.name = "nemo-rl", .scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|examples/run_grpo_single_controller.py|run_grpo_math.py", .takes = file_kind::nemo_rl},
     {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",
      .takes = file_kind::torchtitan},
     // transformers' Trainer (examples/pytorch/language-modeling/run_clm.py, 2026-08).
