@@ -128,6 +128,52 @@ TEST_CASE("images that a model cannot see are refused") {
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 2000000, "height": 2000000})"), "at most 1048576 pixels"));
 }
 
+// smart_resize of transformers 5.17 models/qwen2_vl/video_processing_qwen2_vl.py, run in Python, with its class's limits of a frame; patchify joins two frames.
+TEST_CASE("a video is so many pairs of frames, each resized as an image is") {
+  const auto tokens = [](const char* model, const char* images) { return image_tokens(seen_by(model, images)); };
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 1280, "height": 720, "frames": 2})") == 720);
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 1920, "height": 1080, "frames": 16})") == 8 * 720);
+  CHECK(tokens("qwen2-vl-7b", R"({"width": 320, "height": 240, "frames": 5})") == 3 * 140);  // the last frame a second time
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 200, "height": 200, "frames": 4, "count": 3})") == 3 * 2 * 144);
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 3840, "height": 2160, "frames": 8, "max_pixels": 200704})") == 4 * 252);
+  CHECK(tokens("qwen3-vl-4b", R"({"width": 640, "height": 480, "frames": 8, "min_pixels": 65536, "max_pixels": 131072})") == 4 * 117);
+  // Two frames a second, four at least and 768 at most.
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 320, "height": 240, "seconds": 1})") == 2 * 140);
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 320, "height": 240, "seconds": 30})") == 30 * 140);
+  CHECK(tokens("qwen2.5-vl-7b", R"({"width": 320, "height": 240, "seconds": 500, "min_pixels": 3136, "max_pixels": 602112})") == 384 * 9 * 11);
+  // A pair of frames attends to itself alone: as many images of that size occupy the same.
+  const auto video = job_of("qwen2.5-vl-7b", R"({"width": 1280, "height": 720, "frames": 16})"), images = job_of("qwen2.5-vl-7b", R"({"width": 1008, "height": 560, "count": 8})");
+  CHECK(estimate(video).ranks[0].allocated == estimate(images).ranks[0].allocated);
+  CHECK(io::detail::plan_text(video) == "hf-trainer, batch 1 x 8,192, 1 video of 16 frames of 1,008 x 560 pixels");
+  CHECK(io::read_job(io::job_to_json(video), io::no_files) == video);
+
+  const auto says = [](const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; };
+  const char* const limits = "min_pixels and max_pixels must say what a frame of a video has";
+  CHECK(says(refused("qwen3-vl-4b", R"({"width": 640, "height": 480, "frames": 8})"), limits));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 64, "height": 64, "frames": 302})", 1 << 20), limits));
+  CHECK(refused("qwen2.5-vl-7b", R"({"width": 64, "height": 64, "frames": 300})", 1 << 20).empty());
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 480, "frames": 8, "seconds": 4})"), "frames or seconds"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 480, "frames": 1})"), "from 2 to 65536"));
+  CHECK(says(refused("gemma-3-4b", R"({"frames": 8})"), "of videos that Qwen-VL's towers read"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 1280, "height": 720, "frames": 16})", 5759), "they are (found 5760)"));
+}
+
+TEST_CASE("images of unlike size are as many pixels as they have on average") {
+  // 1288 x 728 and 448 x 448 behind the processor, two samples: as many patches in all.
+  const auto apart = [](const char* images) { return patches_of_tile(seen_by("qwen2.5-vl-7b", images)); };
+  CHECK(apart(R"({"pixels": 569184})") * 2 == apart(R"({"width": 1288, "height": 728})") + apart(R"({"width": 448, "height": 448})"));
+  CHECK(apart(R"({"pixels": 569185})") == apart(R"({"pixels": 569184})") + 4);  // whole merged patches
+  const auto same = job_of("qwen2.5-vl-7b", R"({"width": 1288, "height": 728})"), counted = job_of("qwen2.5-vl-7b", R"({"pixels": 937664})");
+  CHECK(estimate(counted).ranks[0].allocated == estimate(same).ranks[0].allocated);
+  CHECK(io::detail::plan_text(counted) == "hf-trainer, batch 1 x 8,192, 1 image of 937,664 pixels");
+  const auto says = [](const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; };
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"pixels": 937664, "max_pixels": 200704})"), "stands for width, height, min_pixels and max_pixels"));
+  CHECK(says(refused("gemma-3-4b", R"({"pixels": 937664})"), "for towers that read any size"));
+  auto eager = counted;
+  eager.attention = attention::eager;
+  CHECK_THROWS_WITH_AS(estimate(eager), doctest::Contains("says nothing of an image's edges"), job_error);
+}
+
 TEST_CASE("Qwen3-VL's deep mergers keep what their three matrices read") {
   // 448 × 448 pixels: 28 × 28 patches of 1024 features, merged by fours. Each deep merger keeps its norm's result, what its first matrix made and
   // what its second reads, each as large as the patches in bf16, and mean and root of each of 196 rows.
@@ -163,6 +209,22 @@ TEST_CASE("InternVL's tiles are those of its own code and of transformers") {
   CHECK(image_tokens(seen(j.model.vision, j.batch.images)) == 7 * 256);
   CHECK(image_tokens(seen(j.model.vision, {})) == 256);  // no size: as large as a tile
   CHECK(says(refused("internvl3-8b", R"({"width": 1344, "height": 896})", 1024), "1792"));
+  CHECK(io::detail::plan_text(j) == "hf-trainer, batch 1 x 8,192, 7 images of 448 x 448 pixels, at most 12 tiles of each");
+  // max_dynamic_patch of the file, and a file that cuts nothing.
+  auto fewer = j;
+  fewer.model.vision.grid = 4;
+  CHECK(image_tokens(seen(fewer.model.vision, j.batch.images)) == 5 * 256);  // 2 x 2, as near as 2 x 1, and the whole
+  CHECK(io::detail::plan_text(fewer) == "hf-trainer, batch 1 x 8,192, 5 images of 448 x 448 pixels, at most 4 tiles of each");
+  const auto read = [](const char* beside) {
+    auto config = io::json_value::parse(R"({"architectures": ["InternVLChatModel"], "model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,
+      "intermediate_size": 128, "vocab_size": 100}, "vision_config": {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2, "image_size": 448, "norm_type": "layer_norm", "qkv_bias": true, "qk_normalization": false}})");
+    config.update(io::json_value::parse(beside));
+    return io::model_from_config(config).vision.grid;
+  };
+  CHECK(read("{}") == 0);
+  CHECK(read(R"({"max_dynamic_patch": 12, "dynamic_image_size": true})") == 0);
+  CHECK(read(R"({"max_dynamic_patch": 6})") == 6);
+  CHECK(read(R"({"dynamic_image_size": false})") == 1);
   CHECK(says(refused("internvl3-8b", R"({"width": 1344, "height": 896, "count": 2})"), "give model.vision.slices for all images of a sample"));
   auto sliced = job_of("internvl3-8b", nullptr);
   sliced.model.vision.slices = 12;

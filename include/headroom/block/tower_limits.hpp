@@ -51,6 +51,7 @@ constexpr objection check_tower_layers(const job& j, const auto& no) {
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
   if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
     return no("headroom: model.vision.image_height / patch must be a multiple of model.vision.merge, and at least 1, without a resampler; image_height", v.image_height);
+  if (j.batch.images.pixels > 0 && j.attention == attention::eager) return no("headroom: batch.images.pixels says nothing of an image's edges, and attention that writes out its scores takes their square: give width and height; pixels", j.batch.images.pixels);
   if (j.batch.images.given())
     if (const auto taken = tokens_in_sequence(j.model.vision, j.batch.images); taken > j.batch.sequence) return no("headroom: batch.sequence must hold the tokens of a sample's images; they are", taken);
   if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) return no("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);

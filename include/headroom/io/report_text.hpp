@@ -24,13 +24,21 @@ inline constexpr std::size_t label_width = 23;
 inline constexpr std::size_t number_width = 11;
 inline constexpr int bar_width = 30;
 
-/// ", 2 images of 1,288 x 728 pixels": what a tower beside a text reads of each sample, tiles counted one by one.
+/// ", 2 images of 1,288 x 728 pixels": what a tower beside a text reads of each sample, tiles counted one by one; of InternVL's with how many an image is cut into at most.
 inline std::string images_text(const job& j) {
   if (j.model.vision.layers == 0 || j.batch.images.none) return {};
   const auto v = seen(j.model.vision, j.batch.images);
   const auto edge = tile_edge(v);
   if (edge == 0) return {};
-  return ", " + std::to_string(tiles(v)) + (tiles(v) > 1 ? " images of " : " image of ") + grouped(edge) + " x " + grouped(v.image_height > 0 ? v.image_height : edge) + " pixels";
+  const auto& b = j.batch.images;
+  const auto several = [](std::int64_t n, const char* what) { return std::to_string(n) + " " + what + (n > 1 ? "s of " : " of "); };
+  const auto count = b.count > 0 ? b.count : 1;
+  auto text = ", " + (b.video() ? several(count, "video") + several(headroom::detail::frames_read(b), "frame") : several(tiles(v), "image"));
+  text += b.pixels > 0 ? grouped(b.pixels) : grouped(edge) + " x " + grouped(v.image_height > 0 ? v.image_height : edge);
+  text += " pixels";
+  const auto most = v.grid > 0 ? v.grid : headroom::detail::usual_tiles;
+  if (headroom::detail::tiles_by_shape(v.kind) && j.model.vision.slices == 0 && b.width > 0) text += ", at most " + std::to_string(most) + " tiles of each";
+  return text;
 }
 
 /// "deepspeed, zero stage 3, data 8 x tensor 2".

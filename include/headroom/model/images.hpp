@@ -6,8 +6,7 @@
 #pragma once
 
 #include <headroom/error.hpp>
-#include <headroom/model/vision_shape.hpp>
-#include <headroom/units/checked.hpp>
+#include <headroom/model/image_edges.hpp>
 
 namespace headroom {
 
@@ -19,7 +18,11 @@ struct image_batch {
   std::int64_t min_pixels{};  ///< a processor makes smaller images larger (Qwen-VL); 0: as published
   std::int64_t max_pixels{};  ///< … and larger ones smaller
   bool none{};                ///< samples are text alone: a tower is there, and does not run
-  [[nodiscard]] constexpr bool given() const { return (count | width | height | min_pixels | max_pixels) != 0; }
+  std::int64_t pixels{};      ///< of an image behind the processor, whatever its edges: the mean of images of unlike size
+  std::int64_t frames{};      ///< each is a video of so many frames (Qwen-VL); width, height and the limits of pixels are a frame's
+  std::int64_t seconds{};     ///< … of so many seconds, two frames of each
+  [[nodiscard]] constexpr bool given() const { return (count | width | height | min_pixels | max_pixels | pixels | frames | seconds) != 0; }
+  [[nodiscard]] constexpr bool video() const { return (frames | seconds) != 0; }
   bool operator==(const image_batch&) const = default;
 };
 
@@ -61,137 +64,28 @@ constexpr std::int64_t image_tokens(const vision_shape& v) {
 
 namespace detail {
 
-/// The square root, rounded as IEEE 754 asks for: Newton's steps, then the error of the square, which two halves of the root give exactly
-/// (Dekker 1971, A floating-point technique for extending the available precision). For numbers from 1e-9 to 1e18.
-constexpr double square_root(double x) {
-  double y = x > 1 ? x : 1;
-  for (int i = 0; i < 64; ++i) y = (y + x / y) / 2;
-  const double scaled = 134217729.0 * y;  // 2^27 + 1
-  const double high = scaled - (scaled - y), low = y - high;
-  return y + (((x - high * high) - 2 * high * low) - low * low) / (2 * y);
+constexpr bool reads_videos(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl; }
+/// Frames that are read of a video: as many as are stated, or two a second, at least 4 and at most 768 (qwen-vl-utils vision_process.py smart_nframes; transformers 5.17
+/// models/qwen3_vl/video_processing_qwen3_vl.py sample_frames).
+constexpr std::int64_t frames_read(const image_batch& b) {
+  if (b.frames > 0) return b.frames;
+  return b.seconds < 2 ? 4 : b.seconds > 384 ? 768 : 2 * b.seconds;
 }
 
-constexpr std::int64_t floor_of(double x) { return static_cast<std::int64_t>(x); }
-constexpr std::int64_t ceil_of(double x) { return static_cast<double>(floor_of(x)) < x ? floor_of(x) + 1 : floor_of(x); }
-
-/// Python's round(n / unit) · unit: halves go to the even side.
-constexpr std::int64_t rounded_to(std::int64_t n, std::int64_t unit) {
-  const auto whole = n / unit, twice = 2 * (n % unit);
-  return (whole + (twice > unit || (twice == unit && whole % 2 == 1) ? 1 : 0)) * unit;
-}
-
-constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl || is_glm(k); }
-
-struct edges {
-  std::int64_t width{}, height{};
-};
-
-/// GLM-4V: an edge shorter than a merged patch becomes one, and the other grows alike.
-constexpr edges at_least(edges i, std::int64_t unit) {
-  const auto shorter = i.width < i.height ? i.width : i.height;
-  return shorter >= unit ? i : edges{i.width * unit / shorter, i.height * unit / shorter};
-}
-
-/// smart_resize: edges that are multiples of a merged patch, within limits of pixels.
-constexpr edges smart_resize(const edges& image, std::int64_t unit, std::int64_t least, std::int64_t most) {
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), f = static_cast<double>(unit);
-  edges r{rounded_to(image.width, unit), rounded_to(image.height, unit)};
-  if (checked::mul(r.width, r.height) > most) {
-    const double beta = square_root(h * w / static_cast<double>(most));
-    r = {floor_of(w / beta / f) * unit, floor_of(h / beta / f) * unit};
-    if (r.width < unit) r.width = unit;
-    if (r.height < unit) r.height = unit;
-  } else if (checked::mul(r.width, r.height) < least) {
-    const double beta = square_root(static_cast<double>(least) / (h * w));
-    r = {ceil_of(w * beta / f) * unit, ceil_of(h * beta / f) * unit};
-  }
-  return r;
-}
-
-/// Pixtral: no edge longer than `longest`, rounded up to merged patches.
-constexpr edges fit_longest(const edges& image, std::int64_t longest, std::int64_t unit) {
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
-  const double ratio = (w > h ? w : h) / static_cast<double>(longest);
-  edges r = image;
-  if (ratio > 1) r = {floor_of(w / ratio), floor_of(h / ratio)};
-  return {checked::round_up(r.width, unit), checked::round_up(r.height, unit)};
-}
-
-/// get_aspect_ratio_preserving_size: as many pixels as `tokens` merged patches of `unit` pixels' edge have, edges rounded down to them.
-constexpr edges fill_tokens(const edges& image, std::int64_t tokens, std::int64_t unit) {
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), f = static_cast<double>(unit);
-  const double factor = square_root(static_cast<double>(checked::mul(tokens, checked::mul(unit, unit))) / (h * w));
-  edges r{floor_of(w * factor / f) * unit, floor_of(h * factor / f) * unit};
-  const auto longest = [&](std::int64_t ratio) { return (ratio < tokens ? ratio : tokens) * unit; };
-  if (r.height == 0) r = {longest(image.width / image.height), unit};
-  if (r.width == 0) r = {unit, longest(image.height / image.width)};
-  return r;
-}
-
-/// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints).
-/// LLaVA-OneVision: of all grids of up to `most` tiles along each edge, one row of the checkpoints' list for each height.
-constexpr edges best_grid(const edges& image, std::int64_t tile, std::int64_t most = 0) {
-  constexpr edges few[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
-  edges best{};
-  std::int64_t kept_best = 0, lost_best = 0;
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
-  for (std::int64_t i = 0; i < (most > 0 ? most * most : 5); ++i) {
-    const auto g = most > 0 ? edges{i % most + 1, i / most + 1} : few[i];
-    const auto wide = static_cast<double>(g.width * tile), high = static_cast<double>(g.height * tile);
-    const double scale = wide / w < high / h ? wide / w : high / h;
-    const auto left = checked::mul(floor_of(w * scale), floor_of(h * scale)), all = checked::mul(image.width, image.height);
-    const auto kept = left < all ? left : all, lost = checked::mul(g.width * tile, g.height * tile) - kept;
-    if (kept > kept_best || (kept == kept_best && lost < lost_best)) best = g, kept_best = kept, lost_best = lost;
-  }
-  return best;
-}
-/// … and the image as a whole.
-constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile, std::int64_t most = 0) {
-  const auto g = best_grid(image, tile, most);
-  return g.width * g.height + 1;
-}
-/// Their tokens: the image as a whole, and the grid, whose rows and columns beside the image go, each row with a vector at its end. LLaVA-OneVision makes
-/// a grid smaller that has more than nine tiles' tokens ("anyres_max_9"). processing_llava_next.py, processing_llava_onevision.py _get_unpadded_features.
-constexpr std::int64_t tokens_of_grid(const vision_shape& v, const edges& image) {
-  const auto side = v.image / v.patch;
-  const auto g = best_grid(image, v.image, v.grid);
-  std::int64_t wide = g.width * side, high = g.height * side;
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
-  const auto cut = [](std::int64_t& edge, double to) { edge -= (edge - floor_of(to + 5e-8)) / 2 * 2; };  // int(round(…, 7))
-  if (w * static_cast<double>(high) > h * static_cast<double>(wide))
-    cut(high, h * static_cast<double>(wide) / w);
-  else
-    cut(wide, w * static_cast<double>(high) / h);
-  const double over = square_root(static_cast<double>(wide * high) / static_cast<double>(9 * side * side));
-  if (v.grid > 0 && over > 1.1) wide = floor_of(static_cast<double>(wide) / over), high = floor_of(static_cast<double>(high) / over);
-  return wide * high + high + side * side;
-}
-
-/// Idefics 3 and SmolVLM: the longer edge becomes four tiles' (size.longest_edge of all checkpoints), the shorter one as many as it takes (_resize_output_size_rescale_to_max_len,
-/// whose result is even); and the image as a whole.
-constexpr std::int64_t split_tiles(const edges& image, std::int64_t tile) {
-  const bool wide = image.width >= image.height;
-  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), longest = static_cast<double>(4 * tile);
-  const auto shorter = wide ? floor_of(longest / (w / h)) : floor_of(longest * (w / h));
-  return checked::add(checked::mul(4, checked::round_up(shorter + shorter % 2 > 0 ? shorter + shorter % 2 : 1, tile) / tile), 1);
-}
-
-constexpr bool tiles_by_shape(vision_kind k) { return k == vision_kind::intern_vit || k == vision_kind::intern_vit_6b || k == vision_kind::internvl || k == vision_kind::internvl_6b; }
-/// InternVL: the grid of at most twelve tiles whose shape is nearest to the image's, of two as near the larger one where the image has more than half its pixels; and, beside several
-/// tiles, the image as a whole. OpenGVLab/InternVL internvl_chat/internvl/train/dataset.py dynamic_preprocess, with its checkpoints' max_dynamic_patch; transformers
-/// models/got_ocr2/image_processing_got_ocr2.py get_optimal_tiled_canvas, as InternVLProcessor calls it.
-constexpr std::int64_t nearest_tiles(const edges& image, std::int64_t tile) {
-  constexpr std::int64_t most = 12;
-  const double shape = static_cast<double>(image.width) / static_cast<double>(image.height);
-  double nearest = 1e18;
-  std::int64_t best = 1;
-  for (std::int64_t n = 1; n <= most; ++n)
-    for (std::int64_t wide = 1; wide <= n; ++wide) {
-      if (n % wide != 0) continue;
-      const double off = shape - static_cast<double>(wide) / static_cast<double>(n / wide), far = off < 0 ? -off : off;
-      if (far < nearest || (far == nearest && static_cast<double>(image.width) * static_cast<double>(image.height) > 0.5 * static_cast<double>(tile * tile * n))) nearest = far, best = n;
-    }
-  return best > 1 ? best + 1 : 1;
+/// What stands against videos, and images of so many pixels.
+template <class No>
+constexpr auto check_videos(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
+  const bool sized = b.width > 0 || b.height > 0;
+  if (b.pixels > 0 && (!resizes_by_pixels(v.kind) || sized || b.max_pixels > 0 || b.min_pixels > 0))
+    return no("headroom: batch.images.pixels is what a processor made of images for towers that read any size (Qwen-VL, GLM-4V), and stands for width, height, min_pixels and max_pixels; pixels", b.pixels);
+  if (b.pixels > (std::int64_t{1} << 40)) return no("headroom: batch.images.pixels must be at most 1099511627776", b.pixels);
+  if (!b.video()) return {};
+  if (!reads_videos(v.kind)) return no("headroom: batch.images.frames and seconds are of videos that Qwen-VL's towers read; frames of others are images, which batch.images.count counts; frames", b.frames);
+  if (b.frames > 0 && b.seconds > 0) return no("headroom: batch.images must have frames or seconds, two frames each, not both; frames", b.frames);
+  if (b.frames == 1 || b.frames > 65'536 || b.seconds > 1'000'000) return no("headroom: batch.images.frames must be from 2 to 65536, and seconds at most 1000000; frames", b.frames);
+  if (b.pixels == 0 && (b.max_pixels == 0 || b.min_pixels == 0) && (v.kind == vision_kind::qwen3_vl || frames_read(b) > 300))  // qwen-vl-utils: 90 % of 128000 tokens over all frames, from 300 on less than a frame's most
+    return no("headroom: batch.images.min_pixels and max_pixels must say what a frame of a video has: programs limit each frame, or all of a video's together (Qwen3-VL's processor, and videos of more than 300 frames); or give pixels; frames", frames_read(b));
+  return {};
 }
 
 /// What stands against a job's images in front of a tower. `no` makes a refusal of a sentence and a number.
@@ -210,7 +104,8 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
   if (b.width > largest || b.height > largest) return no("headroom: batch.images.width and height must be at most 1048576 pixels; width", b.width);
   if (b.count > 65'536) return no("headroom: batch.images.count must be at most 65536", b.count);
   if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's and GLM-4V's; this model's images have a size of their own; max_pixels", b.max_pixels);
-  if ((resizes_by_pixels(v.kind) || v.kind == vision_kind::pixtral) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
+  if ((resizes_by_pixels(v.kind) || v.kind == vision_kind::pixtral) && !sized && b.pixels == 0) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
+  if (const auto video = check_videos(v, b, no); video) return video;
   if (sized && (b.width > 200 * b.height || b.height > 200 * b.width)) return no("headroom: batch.images: no edge may be more than 200 times the other; width", b.width);
   if (is_glm(v.kind) && sized && b.max_pixels == 0 && checked::mul(b.width, b.height) > 4'816'896)  // Glm4vImageProcessor's class and its checkpoints differ from here on
     return no("headroom: batch.images.max_pixels must say what GLM-4V's processor leaves of so large an image: half of its preprocessor_config.json's longest_edge; width", b.width);
@@ -232,9 +127,12 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   const auto unit = checked::mul(v.patch, v.merge);
   const bool sized = b.width > 0 && b.height > 0;  // one alone is refused
   std::int64_t tiles = v.slices > 0 && !v.newline ? v.slices : 1;
-  if (detail::resizes_by_pixels(v.kind) && sized && unit > 0) {
+  if (b.pixels > 0 && unit > 0) {
+    v.image = checked::mul(checked::ceil_div(b.pixels, checked::mul(unit, unit)), unit);
+    v.image_height = unit;
+  } else if (detail::resizes_by_pixels(v.kind) && sized && unit > 0) {
     const bool third = v.kind == vision_kind::qwen3_vl, glm = is_glm(v.kind);
-    const auto r = detail::smart_resize(glm ? detail::at_least({b.width, b.height}, unit) : detail::edges{b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : glm ? 6'272 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
+    const auto r = detail::smart_resize(glm ? detail::at_least({b.width, b.height}, unit) : detail::edges{b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : b.video() ? 100'352 : third ? 65'536 : glm ? 6'272 : 3'136, b.max_pixels > 0 ? b.max_pixels : b.video() ? 602'112 : third ? 16'777'216 : 12'845'056);
     v.image = r.width;
     v.image_height = r.height;
   } else if (v.kind == vision_kind::pixtral && sized && unit > 0 && v.image > 0) {
@@ -248,10 +146,11 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
   } else if (v.kind == vision_kind::idefics3 && sized && v.image > 0) {
     tiles = detail::split_tiles({b.width, b.height}, v.image);
   } else if (detail::tiles_by_shape(v.kind) && sized && v.image > 0 && v.slices == 0) {
-    tiles = detail::nearest_tiles({b.width, b.height}, v.image);
+    tiles = detail::nearest_tiles({b.width, b.height}, v.image, v.grid > 0 ? v.grid : detail::usual_tiles);
   } else if (v.newline) {
     tiles = v.grid > 0 && b.count > 1 ? 1 : sized && v.image > 0 ? detail::best_tiles({b.width, b.height}, v.image, v.grid) : v.slices;
   }
+  if (b.video()) tiles = checked::ceil_div(detail::frames_read(b), v.temporal_patch > 0 ? v.temporal_patch : 1);  // each pair attends to itself alone, as an image does
   v.slices = checked::mul(tiles, b.count > 0 ? b.count : 1);
   return v;
 }

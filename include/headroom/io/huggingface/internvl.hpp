@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/vision.hpp>
+#include <headroom/model/image_edges.hpp>
 
 namespace headroom::io::detail {
 
@@ -26,6 +27,8 @@ inline shape read_internvl_chat(const config& c) {
   if (const auto edge = c.nullable({"force_image_size"}, m.vision.image, m.vision.image); edge != m.vision.image) complain(c.at("force_image_size") + " must equal " + sight.at("image_size") + ", " + std::to_string(m.vision.image) + ", found " + std::to_string(edge));
   m.vision.projector = projector_kind::norm_mlp;
   m.vision.merge = 2;
+  const auto most = c.flag("dynamic_image_size", true) ? c.nullable({"max_dynamic_patch"}, headroom::detail::usual_tiles, headroom::detail::usual_tiles, 1, 64) : 1;  // conversation.py and dataset.py dynamic_preprocess
+  if (most != headroom::detail::usual_tiles) m.vision.grid = most;
   return m;
 }
 

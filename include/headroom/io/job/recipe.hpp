@@ -140,6 +140,9 @@ void describe(Keys& k, image_batch& b) {
   k.whole("min_pixels", b.min_pixels);
   k.whole("max_pixels", b.max_pixels);
   k.flag("none", b.none);
+  k.whole("pixels", b.pixels);
+  k.whole("frames", b.frames);
+  k.whole("seconds", b.seconds);
 }
 
 template <class Keys>
