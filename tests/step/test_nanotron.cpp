@@ -114,8 +114,25 @@ TEST_CASE("a stage's host is even with the GPU after each message") {
   }
 }
 
+// The first stage of four, of two layers each, sends three times before it receives: its third forward and its fourth wait for the GPU, four layers of two partial sums
+// of all tokens, X, and three tensors of a half. Up to 16 nodes; the loop of larger runs mostly waits for its messages.
+TEST_CASE("the first stage's host goes on past its sends") {
+  const auto reserved = [](std::int64_t nodes, std::int64_t pipeline) {
+    auto j = llama(2 * pipeline, 2);
+    j.parallel.pipeline = pipeline;
+    j.hardware.nodes = nodes;
+    j.batch.micro = 64;
+    j.batch.accumulation = 8;
+    const auto r = replay(j);
+    return static_cast<double>(r.ranks[0].reserved.count()) / static_cast<double>(64 * 1024 * 1024 * 2);
+  };
+  CHECK(reserved(16, 4) - reserved(32, 4) >= 2 * 2);
+  CHECK(reserved(16, 4) - reserved(32, 4) <= 4 * (2 + 3 / 2.0));
+  CHECK(reserved(16, 2) == doctest::Approx(reserved(32, 2)).epsilon(1e-6));
+}
+
 // A run that reserved more has a host that was further ahead, where tensor parallelism leaves that open: no other run has it in common. Without tensor parallelism the
-// rest is of the plan, and 1 - 0.6² of it is the other's, too.
+// rest is of the plan: four fifths of it are the other's, too, and three tenths of where tensors found their places, which is most of it here.
 TEST_CASE("how far one run's host was ahead says nothing of another's") {
   for (const std::int64_t tensor : {1, 8}) {
     const auto ran = llama(8, tensor);
@@ -128,8 +145,8 @@ TEST_CASE("how far one run's host was ahead says nothing of another's") {
     other.measured = measured_by(ran, figures);
     const auto moved = static_cast<double>((replay(other).ranks[0].reserved - before).count()) / static_cast<double>(more.count());
     CAPTURE(tensor);
-    CHECK(moved >= (tensor == 1 ? 0.5 : 0));
-    CHECK(moved <= (tensor == 1 ? 0.8 : 0.15));
+    CHECK(moved >= (tensor == 1 ? 0.25 : 0));
+    CHECK(moved <= (tensor == 1 ? 0.4 : 0.15));
   }
 }
 

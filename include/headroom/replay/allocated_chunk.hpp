@@ -101,7 +101,7 @@ class allocated_chunk {
     flow_ = memory_->make(input_, row::activations);
   }
   void send() {  // then deallocated
-    ahead_.wait();
+    ahead_.send(first_ == 0);
     memory_->free(flow_);
   }
   void forward(const detail::layer_unit& u) {
