@@ -53,6 +53,8 @@ struct recompute {
   std::uint32_t modules{}; ///< bit i: recompute_module i
   recompute_policy policy{};
   choice reentrant{};
+  choice towers{};       ///< layers of a vision tower, too; `unset`: as the main stack's
+  bool frozen_towers{};  ///< what a tower makes of patches is asked for a gradient, and gradients go back through its layers, whether they train or not
 
   static const recompute none;
   static const recompute full;

@@ -301,12 +301,6 @@ TEST_CASE("adapters on a table are refused, not passed over") {
   CHECK(holds(refused(lora + "Qwen2.5-7B --target_modules all-linear embed_tokens"), "all linear layers, and others beside them"));
 }
 
-TEST_CASE("a frozen tower saves nothing, checkpointed or not") {
-  const std::string sees = "CUDA_VISIBLE_DEVICES=0 MAX_PIXELS=602112 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --vit_gradient_checkpointing false ";
-  CHECK(said(sees + "--tuner_type lora").adapter.active());
-  CHECK(holds(refused(sees + "--tuner_type full --freeze_vit false"), "vit_gradient_checkpointing = false is not modelled"));
-}
-
 }  // namespace test_swift_rollouts
 
 #endif

@@ -184,9 +184,11 @@ TEST_CASE("each thing that the exchange of heads is not modelled with is refused
     j.objective.kind = sft, j.objective.code = method_code::ms_swift, j.batch.packed = true, j.loss.kind = loss_kind::full, j.sharding = zero(2);
     change(j);
     CHECK(why(j).empty() == stands);
-    CHECK((why(j).find("is modelled under DeepSpeed, by its own loss") != std::string::npos) != stands);
+    CHECK((why(j).find("is modelled over DDP and DeepSpeed, by its own loss") != std::string::npos) != stands);
   };
   own_loss(true, [](job&) {});
+  own_loss(true, [](job& j) { j.sharding = {.kind = sharding_kind::ddp}; });
+  own_loss(false, [](job& j) { j.sharding = {}; });
   own_loss(true, [](job& j) { j.loss.kind = loss_kind::chunked, j.loss.chunk_tokens = 1; });
   own_loss(false, [](job& j) { j.loss.kind = loss_kind::chunked, j.loss.chunk_tokens = 0; });
   own_loss(false, [](job& j) { j.loss.kind = {}; });

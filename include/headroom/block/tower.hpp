@@ -68,6 +68,13 @@ constexpr adapter tower_side(const adapter& side) {
 /// Whether a tower_side() has adapters beside layers of its blocks.
 constexpr bool adapts_blocks(const adapter& side) { return (side.targets.bits & all_linear.bits) != 0; }
 
+/// Whether a tower's layers are computed again in backward.
+constexpr bool recomputes_tower(const job& j) { return chosen(j.recompute.towers, j.recompute.mode == recompute_mode::full); }
+
+/// Whether gradients go through a tower's layers that do not train: adapters are beside them, or the result of its patches is asked for a gradient
+/// (transformers modeling_utils.py enable_input_require_grads).
+constexpr bool passes_tower(const job& j, const adapter& side) { return j.recompute.frozen_towers || adapts_blocks(side); }
+
 /// Whether a tower reads all images of a batch as one sequence where no flash kernel is told where each begins: Pixtral's, and Qwen-VL's and GLM-4V's up to
 /// transformers 4.53, in whose releases keys were repeated to all heads, too. Since 4.54 (25343aafee, 2025-07-09) theirs attend image by image.
 constexpr bool sees_one_sequence(const scene& s, const vision_shape& v) {
@@ -94,6 +101,8 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.layer_scale = detail::traits_of(v.kind).layer_scale;
   t.quantised.bits = (s.quantised.has(module::vision) ? all_linear.bits : 0) | (s.quantised.bits & module_set::bit(module::projector));
   t.drops = {};
+  // Liger-Kernel transformers/monkey_patch.py: norms of Qwen2.5-VL's blocks, rotations of Qwen3-VL's.
+  if (!t.fused.adapted()) t.fused.bits &= fused_kernels{v.kind == vision_kind::qwen3_vl ? fused_kernel::rotary : fused_kernel::norm}.bits;
   return t;
 }
 

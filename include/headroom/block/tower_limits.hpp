@@ -26,6 +26,14 @@ constexpr objection check_held_towers(const job& j, const auto& no) {
   return {};
 }
 
+/// What is computed again of a tower, and what goes back through it.
+constexpr objection check_tower_recompute(const job& j, const auto& no) {
+  if (!j.recompute.frozen_towers && j.recompute.towers == choice::unset) return {};
+  if (j.model.vision.layers == 0 || divides_layers(j.framework) || j.recompute.mode == recompute_mode::selective)
+    return no("headroom: recompute.towers and frozen_towers are of a vision tower beside its text in modules of transformers, beside recompute.mode \"none\" or \"full\"; layers of the tower", j.model.vision.layers);
+  return {};
+}
+
 /// Towers beside a language model, or in its place.
 constexpr objection check_tower_layers(const job& j, const auto& no) {
   const auto v = seen(j.model.vision, j.batch.images);

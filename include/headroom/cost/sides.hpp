@@ -44,9 +44,13 @@ constexpr both_passes tower_seconds(const cost_scene& c) {
   const bool trains = c.trained.has(module::vision), joint = c.trained.has(module::projector);
   const shape stack = timed_tower(v);
   const adapter side = tower_side(*c.layer.side);
-  const bool flows = trains || adapts_blocks(side);
+  const bool flows = trains || passes_tower(*c.job->source, side);
   const scene its = tower_scene(c.layer, stack, v, side, trains);
   auto t = side_stack_seconds(c, stack, its, trains, flows);
+  if (!recomputes_tower(*c.job->source))
+    t.again = {};
+  else if (flows && c.job->source->recompute.mode == recompute_mode::none)
+    t.again = t.forward;
   auto there = c;
   there.layer = its;
   add_traffic(t, there, with_made([&] { return patch_embedding(its, v, trains); }, traffic_of));

@@ -29,7 +29,7 @@ constexpr double spared_beside(const settled_job& s, const shape& m, double samp
   const auto trained = trained_modules(*s.source, -1);
   const auto sequence = static_cast<double>(s.layer.sequence);
   const bool encodes = m.encoder.layers > 0, reads = trained.has(module::embedding) && m.encoder.audio_channels == 0 && m.encoder.vocab == 0;
-  const bool adapts = adapts_blocks(tower_side(*s.layer.side)), comes_by = trained.has(module::vision) || adapts;
+  const bool adapts = passes_tower(*s.source, tower_side(*s.layer.side)), comes_by = trained.has(module::vision) || adapts;
   double r = 0;
   bool encoder = encodes;
   for_each_side_stack(m, samples, sequence, [&](const shape& stack, double its_samples, double its_sequence) {

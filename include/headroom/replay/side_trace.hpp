@@ -16,7 +16,7 @@ class side_trace {
   using block = tensor_memory::handle;
   static constexpr block none = tensor_memory::none;
 
-  side_trace(const settled_job& s, tensor_memory& m) : memory_(&m), named_(s.model.vision.layers == 0), recomputes_(s.source->recompute.mode == recompute_mode::full), stack_(s.reentrant, m, stack_of(s)) {}
+  side_trace(const settled_job& s, tensor_memory& m) : memory_(&m), named_(s.model.vision.layers == 0), recomputes_(s.model.vision.layers > 0 ? recomputes_tower(*s.source) : s.source->recompute.mode == recompute_mode::full), stack_(s.reentrant, m, stack_of(s)) {}
 
   /// An encoder's result is there until its backward begins; a tower's goes where it is copied among the text's.
   void forward() {

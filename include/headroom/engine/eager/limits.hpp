@@ -44,8 +44,8 @@ constexpr objection check_ulysses(const job& j, const auto& no) {
   const auto ranks = j.parallel.context;
   const bool swift = o.code == method_code::ms_swift && (o.kind == objective_kind::sft || o.kind == objective_kind::grpo || (!traits_of(o.kind).vocabulary && o.kind != objective_kind::reward)) && !j.sharding.gathers_units();
   if (swift && shares_rows(j))
-    if (!j.sharding.by(sharder::deepspeed) || (j.loss.kind != loss_kind::full && (j.loss.kind != loss_kind::chunked || j.loss.chunk_tokens < 1)) || j.loss.balances_experts || j.loss.logits.set() || m.logit_softcap > 0 || m.fused_qkv || j.adapter.targets.has(module::head))
-      return no("headroom: ms-swift's fine-tuning with parallel.context_kind \"ulysses\" is modelled under DeepSpeed, by its own loss: sharding.kind must be zero, loss.kind full, or chunked with chunk_tokens, without loss.logits, capped logits and adapters in the head", j.framework.label);
+    if ((!j.sharding.by(sharder::deepspeed) && j.sharding.kind != sharding_kind::ddp) || (j.loss.kind != loss_kind::full && (j.loss.kind != loss_kind::chunked || j.loss.chunk_tokens < 1)) || j.loss.balances_experts || j.loss.logits.set() || m.logit_softcap > 0 || m.fused_qkv || j.adapter.targets.has(module::head))
+      return no("headroom: ms-swift's fine-tuning with parallel.context_kind \"ulysses\" is modelled over DDP and DeepSpeed, by its own loss: sharding.kind must be ddp or zero, loss.kind full, or chunked with chunk_tokens, without loss.logits, capped logits and adapters in the head", j.framework.label);
   // A critic stands as a classifier (settle/objective.hpp standing_of_critic).
   const bool online = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo || o.kind == objective_kind::ppo || o.kind == objective_kind::classification;
   if (!swift && (o.code != method_code::verl || (!online && o.kind != objective_kind::sft) || !j.sharding.gathers_units()))

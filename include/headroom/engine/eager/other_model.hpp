@@ -58,7 +58,7 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   const module_set nothing{};
   bytes stays{0};
   if (s.model.vision.layers > 0 && !s.source->batch.images.none) {
-    const auto tower = walk_tower(s, w, bytes{0});
+    const auto tower = walk_tower(s, w, bytes{0}, false);
     r.layers = tower.forward.total;
     stays = tower.saved.total;
   }

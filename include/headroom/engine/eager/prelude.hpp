@@ -20,14 +20,16 @@ constexpr bytes side_mask(const scene& sc, std::int64_t layers, bool flows, bool
 constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const end_walk& front, layer_run run, const end_walk& back, bytes shard) {
   const bool momentary = momentary_gradients(s, w);
   const bool grows = !momentary && w.path == gradient_path::grows, exist = w.gradients_before.total > bytes{0};
-  const bool recomputes = s.source->recompute.mode == recompute_mode::full;
+  const bool recomputes = run.recomputes;
   cost_layer(run, s, sc, momentary, shipped_layers{});
   const bool layers_flow = run.back;
   prelude r;
   if (recomputes && layers_flow && s.source->offload.activations != place::on_gpu) r.checkpoints = run.count * run.input_gradient;
   const auto n = run.count;
   const auto &f = front.forward, &b = back.forward;
-  const moment front_saved(f.saved, f.saved_rows), back_saved(b.saved, b.saved_rows);
+  moment front_saved(f.saved, f.saved_rows);
+  if (layers_flow && !front.flows && !run.keeps_input) front_saved.add(row::activations, run.stream);  // a leaf of the graph, which holds it
+  const moment back_saved(b.saved, b.saved_rows);
 
   r.forward = f.peak;
   const auto bias = relative_positions(sc);
@@ -84,17 +86,19 @@ constexpr module_set all_if(bool trains) {
 }
 
 /// A vision tower and what joins it to the text: use(scene, layers, front, back), the last two of which make programs; `back` is told whether the layers have a gradient.
-constexpr decltype(auto) with_tower(const settled_job& s, const auto& use) {
+/// `graph`: of a pass that has one.
+constexpr decltype(auto) with_tower(const settled_job& s, const auto& use, bool graph = true) {
   const auto& v = s.model.vision;
   const auto outside = trained_modules(*s.source, -1);
   const bool tower_trains = outside.has(module::vision), joint_trains = outside.has(module::projector);
   const shape tower = tower_shape(v);
   const adapter side = tower_side(*s.layer.side);
-  const bool flows = tower_trains || adapts_blocks(side);  // patches' result is asked for a gradient (transformers modeling_utils.py enable_input_require_grads)
-  const scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
+  const bool flows = tower_trains || (graph ? passes_tower(*s.source, side) : adapts_blocks(side)), recomputes = recomputes_tower(*s.source);
+  scene sc = tower_scene(s.layer, tower, v, side, tower_trains);
+  if (s.source->recompute.towers != choice::unset) sc.nested_backward = s.reentrant && recomputes;
   // Not const, here and below: g++ 12 then changes its members' members in no constant expression.
   layer_run run{.first = 0, .count = v.layers - v.unread, .trained = all_if(tower_trains), .input_has_gradient = flows,
-                      .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
+                      .recomputes = recomputes, .kind = tower.kind_of(0)};
   return use(sc, run, [&] { return patch_embedding(sc, v, tower_trains); }, [&] { return projector(sc, s.model, tower_trains, joint_trains, flows); });
 }
 
@@ -115,11 +119,11 @@ constexpr decltype(auto) with_encoder(const settled_job& s, const auto& use) {
 }  // namespace detail
 
 /// A vision tower and what joins it to the text. `kept`: bytes of its gradients that stay once they are reduced.
-constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept) {
+constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept, bool graph = true) {
   return detail::with_tower(s, [&](const scene& sc, const detail::layer_run& run, const auto& front, const auto& back) {
     const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary_gradients(s, w)); };
     return detail::walk_side(s, sc, w, with_made(front, walked), run, with_made(back, walked), kept);
-  });
+  }, graph);
 }
 
 /// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.

@@ -163,6 +163,8 @@ void describe(Keys& k, recompute& r) {
   k.whole("layers", r.layers);
   k.word("policy", r.policy);
   k.flag("reentrant", r.reentrant);
+  k.flag("towers", r.towers);
+  k.flag("frozen_towers", r.frozen_towers);
   if constexpr (Keys::reads) {
     if (const auto* list = k.take("modules")) {
       r.modules = 0;

@@ -17,6 +17,7 @@
 #include <headroom/io/launchers/settle/loading.hpp>
 #include <headroom/io/launchers/settle/own_checkpoints.hpp>
 #include <headroom/io/launchers/settle/releases.hpp>
+#include <headroom/io/launchers/settle/towers.hpp>
 #include <headroom/io/launchers/settle/text_class.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan/stages.hpp>
@@ -252,6 +253,7 @@ inline job draft::settled() {
   detail::settle_sharding(*this);
   detail::check_factory(*this);
   detail::settle_reentry(*this);
+  detail::settle_towers(*this);
   detail::settle_stored(*this);
   detail::settle_formats(*this);
   detail::settle_left_open(*this);

@@ -11,12 +11,12 @@ namespace headroom::io::detail {
 /// 2026-08-21, src/liger_kernel/transformers/monkey_patch.py: the functions of llama, mistral, qwen2, qwen3, smollm3, phi3, gemma, olmo2, … with their defaults).
 inline bool has_liger_layers(const shape& m) {
   return m.layers > 0 && m.norm == norm_kind::rmsnorm && m.mlp == mlp_kind::gated && m.position == position_kind::rope && m.rotary == rotary_kind::halves && m.rotary_percent == 100 &&
-         m.vision.kind == vision_kind::none && m.encoder.layers == 0 && !m.sparse() && !m.latent() && !m.pattern.given() && m.altup.streams == 0;
+         m.encoder.layers == 0 && !m.sparse() && !m.latent() && !m.pattern.given() && m.altup.streams == 0;
 }
 
 /// What Liger does with a model: it has no kernels for its class, and whoever asks for them goes on without (monkey_patch.py
-/// _apply_liger_kernel_to_instance); those of all its layers; all but rotations; or others, which are not read.
-enum class liger_has : std::uint8_t { nothing, layers, unturned, others };
+/// _apply_liger_kernel_to_instance); those of all its layers; all but rotations; all but gated activations; or others, which are not read.
+enum class liger_has : std::uint8_t { nothing, layers, unturned, ungated, others };
 
 /// Classes with a function of Liger's, of those that may pass for a dense Llama or Qwen (MODEL_TYPE_TO_APPLY_LIGER_FN of the same commit), and the fewer that
 /// LLaMA-Factory asks for (ff6d4d12e, src/llamafactory/model/model_utils/liger_kernel.py). It asks for glm4's for glm, too, whose classes that does not touch.
@@ -31,12 +31,14 @@ inline liger_has liger_of(const draft& d, const shape& m, bool factory) {
   const auto begins = [&](const char* part) { return (label.empty() ? name : label).starts_with(part); };
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos || label.find(part) != std::string::npos; };
   const bool typed = d.model_type && d.place_of("model") == d.model_type->place, of_2025 = has("-0414");
-  const auto dense = m.norm == norm_kind::rmsnorm && !m.sparse() && !m.recurs() && m.vision.kind == vision_kind::none;
+  const bool text = m.vision.kind == vision_kind::none;
+  const auto dense = m.norm == norm_kind::rmsnorm && !m.sparse() && !m.recurs() && text;
   if (m.norm == norm_kind::layernorm && !has("emotron")) return liger_has::nothing;
   if (dense && typed && !among_words(factory ? factory_types : liger_types, d.model_type->word)) return liger_has::nothing;
   if (dense && !typed && !of_2025 && (std::any_of(without_liger.begin(), without_liger.end(), begins) || (factory && std::any_of(without_factory.begin(), without_factory.end(), begins)))) return liger_has::nothing;
   if (has("ranite")) return liger_has::others;  // its logits are whole (apply_liger_kernel_to_granite)
-  if (has_liger_layers(m)) return liger_has::layers;
+  // apply_liger_kernel_to_qwen2_5_vl and _qwen3_vl, whose swiglu is false: the language model's layers, of Qwen2.5-VL's tower the norms (block/tower.hpp).
+  if (has_liger_layers(m)) return text || m.vision.kind == vision_kind::qwen2_5_vl ? liger_has::layers : m.vision.kind == vision_kind::qwen3_vl ? liger_has::ungated : liger_has::others;
   const bool glm4 = typed ? d.model_type->word == "glm4" : of_2025 && begins("glm-");  // apply_liger_kernel_to_glm4, rope false
   return glm4 && m.fused_gate_up && m.post_norms && m.rotary == rotary_kind::pairs ? liger_has::unturned : liger_has::others;
 }
@@ -60,7 +62,7 @@ inline void settle_liger(draft& d) {
   auto kernels = json_value::array();
   if (!d.liger->word.empty())
     for (const auto word : words_between_bars(d.liger->word))
-      if (is == liger_has::layers || word != "rotary") kernels.push_back(std::string{word});
+      if (word != (is == liger_has::unturned ? "rotary" : is == liger_has::ungated ? "gated" : "")) kernels.push_back(std::string{word});
   if (!kernels.empty()) d.replace("kernels", kernels, place);
 }
 

@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/settle/releases.hpp>
+#include <headroom/io/launchers/settle/towers.hpp>
 #include <headroom/io/launchers/swift/distillation.hpp>
 #include <headroom/io/launchers/swift/ppo.hpp>
 #include <headroom/io/launchers/swift/rollout.hpp>
@@ -167,10 +168,15 @@ class swift_arguments {
     const auto *pixels = v_->take("max_pixels"), *more = v_->take("model_kwargs");
     if (!sees()) return;
     swift_tasks::ask_for_tiles(*d_, model(), v_->place("model"));
-    // A tower before which nothing trains saves nothing, checkpointed or not.
     const auto* trained = d_->find({"trainable"});
-    const bool trains = !v_->on("freeze_vit", true) && (d_->has({"adapter"}) || trained != nullptr);
-    if (towers != checkpoints && trains) d_->unmodelled_key("vit_gradient_checkpointing", towers, v_->place("vit_gradient_checkpointing"));
+    const bool tunes = d_->has({"adapter"}) || trained != nullptr, trains = (tunes && !v_->on("freeze_vit", true)) || v_->word_now("tuner_type") == "lora_llm";
+    if (early_ && towers != checkpoints && trains) d_->unmodelled_key("vit_use_gc", towers, v_->place("vit_use_gc"));
+    if (towers != checkpoints) d_->checkpoints_towers = towers;
+    const auto place = v_->place("vit_gradient_checkpointing");
+    if (!early_ && !trains && towers && tunes && !v_->on("freeze_aligner", true))
+      d_->frozen_towers = draft::said{"ms-swift", place};  // what joins it to the text is a part of it, and trains
+    else if (!early_ && !trains)
+      frozen_tower_of_swift(*d_, place, checkpoints, towers);
     if (pixels != nullptr && pixels_matter(model()) && pixels->is_number_integer())
       say_largest_images(*d_, "max_pixels", pixels->get<std::int64_t>(), v_->place("max_pixels"));
     else if (pixels != nullptr)

@@ -141,7 +141,7 @@ class swift_megatron {
     if (v_.on("freeze_llm")) no("freeze_llm", {});
     if (v_.share("freeze_parameters_ratio", 0) > 0) no("freeze_parameters_ratio", {});
   }
-  /// LoRA, by either name of the key; null where all weights train. Its words for layers are Megatron's: all-linear, or some of the four. In a layer of
+  /// LoRA, by either name of the key; null where all weights train. Its words for layers are Megatron's: all-linear, all-router, or some of the four. In a layer of
   /// experts linear_fc1 and linear_fc2 are theirs and the shared expert's.
   json_value adapters(const shape& m) {
     const auto kind = v_.one_of("tuner_type", v_.one_of("train_type", "full", {"full", "lora"}), {"full", "lora"});
@@ -157,7 +157,8 @@ class swift_megatron {
       else if (word == "linear_proj") all |= module_set{module::o_proj};
       else if (word == "linear_fc1") all |= module_set{module::gate_proj, module::up_proj, module::experts_gate, module::experts_up, module::shared_gate, module::shared_up};
       else if (word == "linear_fc2") all |= module_set{module::down_proj, module::experts_down, module::shared_down};
-      else d_->unmodelled_key("target_modules", word, v_.place("target_modules"), "read are all-linear, linear_qkv, linear_proj, linear_fc1 and linear_fc2");
+      else if (word == "all-router") all |= module_set{module::router};  // an adapter of each router beside its matrix (mcore-bridge tuners/lora.py update_layer)
+      else d_->unmodelled_key("target_modules", word, v_.place("target_modules"), "read are all-linear, all-router, linear_qkv, linear_proj, linear_fc1 and linear_fc2");
     }
     json_value a{{"kind", "lora"}, {"rank", v_.number("lora_rank", 8)}, {"targets", modules_to_json(all, m)}};
     const auto dropout = v_.share("lora_dropout", 0.05);

@@ -107,10 +107,17 @@ class swift_tasks {
     if (m.layers > 0 && !m.sparse()) return;
     auto name = v_->word_now("model");
     for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (name.find("llama-4") != name.npos) return without_balance(*weight);
     const bool known = name.find("qwen") != name.npos || name.find("gpt-oss") != name.npos || name.find("mixtral") != name.npos || name.find("olmoe") != name.npos;
     const auto task = v_->word_now("task_type");
     if (!known || v_->has("rlhf_type") || !(task.empty() || task == "causal_lm")) return d_->unmodelled_key("router_aux_loss_coef", *weight, v_->place("router_aux_loss_coef"), known ? "beside this method" : "read for Qwen's mixtures, gpt-oss, Mixtral and OLMoE");
     d_->say({"loss", "balances_experts"}, true, v_->place("router_aux_loss_coef"));
+  }
+  /// Llama 4's class keeps routers' logits where it is asked for them, and makes no loss of them (transformers modeling_llama4.py _can_record_outputs).
+  void without_balance(const json_value& weight) {
+    const std::string what = "routers' logits, which Llama 4 keeps until the loss where router_aux_loss_coef asks for them, are not counted: a number a token and expert in each layer";
+    d_->notes.push_back(v_->place("router_aux_loss_coef") + ": router_aux_loss_coef " + weight.dump() + " has no effect on the loss of Llama 4; " + what);
+    d_->assumed.push_back(what);
   }
   /// AutoModelForSequenceClassification, or the language model with a matrix of classes in its head's place: no bias either way
   /// (swift/model/register.py, swift/model/patcher.py _patch_sequence_classification).
