@@ -289,7 +289,7 @@ TEST_CASE("Qwen3.5's layers over Megatron-Core are divided by heads, unless they
 TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   const auto why = [](const std::string& more) { return refusal_of({launch(more)}); };
   CHECK(holds(why("--tuner_type longlora"), "tuner_type"));
-  CHECK(holds(why("--tuner_type lora --target_modules all-router"), "target_modules = \"all-router\" is not modelled by this version (read are all-linear, linear_qkv"));
+  CHECK(holds(why("--tuner_type lora --target_modules all-embedding"), "target_modules = \"all-embedding\" is not modelled by this version (read are all-linear, all-router, linear_qkv"));
   CHECK(holds(why("--tuner_type lora --modules_to_save linear_qkv"), "modules_to_save"));
   CHECK(holds(why("--attention_backend unfused"), "padding_free = true is not modelled by this version (beside attention_backend unfused)"));
   CHECK(holds(why("--task_type seq_cls"), "num_labels is required"));
