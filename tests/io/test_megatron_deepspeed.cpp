@@ -86,6 +86,12 @@ TEST_CASE("bf16 under ZeRO's first stage") {
   const auto wide = read("--bf16", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})");
   CHECK(wide.precision.gradients == formats::fp32);
   CHECK(wide.sharding == narrow.sharding);
+  const auto said = [](const std::string& arguments, const std::string& format, const std::string& word) {
+    return read(arguments, R"({"zero_optimization": {"stage": 1}, ")" + format + R"(": {"enabled": true}, "data_types": {"grad_accum_dtype": ")" + word + R"("}})");
+  };
+  for (const auto* word : {"bf16", "bfloat16"}) CHECK(said("--bf16", "bf16", word) == narrow);
+  for (const auto* word : {"float32", "torch.float32"}) CHECK(said("--bf16", "bf16", word) == wide);
+  for (const auto* word : {"fp16", "float16"}) CHECK(said("--fp16", "fp16", word).precision.gradients == formats::fp16);
 }
 
 TEST_CASE("arguments of DeepSpeed's fork") {

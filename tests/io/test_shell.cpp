@@ -208,6 +208,10 @@ TEST_CASE("loops over words start a command for each; functions start theirs whe
   CHECK(runs("function go { run $1; }\nfunction on () { go $1$1; }\non x") == "xx\n");
   CHECK(runs("go() { run never; }") == "");
   CHECK(runs("go() { A=2; }\nA=1; go; run $A") == "2\n");
+  CHECK(runs("go() { local A=2; run $A; }\nA=1; go; run $A") == "2\n1\n");
+  CHECK(runs("go() { local A; A=2; }\nA=1; go; run $A") == "1\n");
+  CHECK(runs("go() { declare -g A=2; }\nA=1; go; run $A") == "2\n");
+  CHECK(runs("in() { local A=3; run $A; }\ngo() { typeset A=2; in; run $A; }\nA=1; go; run $A") == "3\n2\n1\n");
   CHECK(refusal("go() { go; }\ngo") == "headroom: s.sh:1: commands within commands are nested deeper than 16 levels");
 }
 

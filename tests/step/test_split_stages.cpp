@@ -229,6 +229,7 @@ TEST_CASE("what ZB-V needs") {
     return std::string();
   };
   CHECK(refused([](job&) {}).empty());
+  CHECK(refused([](job& j) { j.parallel = {.data = 8, .schedule = schedule::zero_bubble_v}; }).empty());  // one stage is cut into nothing
   CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 1; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v, v-half, v-min: 2) (found 1)");
   CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 4; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v, v-half, v-min: 2) (found 4)");
   CHECK(refused([](job& j) { j.batch.accumulation = 3; }) == "headroom: this schedule needs at least as many micro-batches as there are stages, parallel.pipeline; batch.accumulation (found 3)");
