@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/import_inputs.hpp>
 #include <headroom/io/launchers/programs/python_job.hpp>
 #include <headroom/io/launchers/settle/draft.hpp>
+#include <headroom/io/launchers/written_files.hpp>
 
 #include <span>
 
@@ -33,6 +34,7 @@ inline void say_key(draft& d, const std::string& said) {
 
 /// Adds what a file says; its path is for errors, and tells programs whose folders say what they are. Nothing but `text` is read.
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
+  if (!in.broken.empty()) fail(in.broken);
   with.script.path = in.file.generic_string();
   const auto source = in.file.filename().string();
   const bool command = in.kind == file_kind::launch && in.file.extension() != ".env" && !detail::lists_packages(source);
@@ -52,28 +54,6 @@ inline void import_file(draft& d, std::string_view text, const std::filesystem::
   read_gpt_neox(d);
   read_nemo_rl(d);
   read_verl(d);
-}
-
-/// Configurations that the scripts write themselves (cat > FILE <<END) and then name in a command.
-/// Errors: job_error for a file of which the script leaves open whether it is written, or with what.
-inline std::vector<import_input> written_by_scripts(std::span<const import_input> all, const import_settings& with) {
-  std::vector<import_input> made;
-  for (const auto& in : all) {
-    if (in.kind != file_kind::launch || in.file.extension() == ".env" || detail::lists_packages(in.file.filename().string())) continue;
-    const auto script = read_shell(in.text, in.file.filename().string(), with.script.environment);
-    for (const auto& f : script.files) {
-      const auto named = [&](const shell_word& w) { return w.shown().ends_with(f.path) && f.path.size() > 2; };
-      const auto end = std::filesystem::path{f.path}.extension().string();
-      const bool configures = end == ".json" || end == ".yaml" || end == ".yml" || end == ".toml";
-      const bool given = std::any_of(all.begin(), all.end(), [&](const import_input& other) { return other.file.filename() == std::filesystem::path{f.path}.filename(); });
-      if (!configures || given || std::none_of(script.commands.begin(), script.commands.end(), [&](const auto& c) { return std::any_of(c.words.begin(), c.words.end(), named); })) continue;
-      const auto place = "headroom: " + in.file.filename().string() + ":" + std::to_string(f.line) + ": ";
-      if (!f.sure) fail(place + in_quotes(f.path) + " is written in a branch of which the script does not say whether it runs: give the file, too");
-      if (f.text.find(open_from) != std::string::npos) fail(place + in_quotes(f.path) + " holds a value that the script does not say, " + in_quotes(shell_word{f.text.substr(f.text.find(open_from), f.text.find(open_to) - f.text.find(open_from))}.shown()) + ": add --env NAME=VALUE");
-      made.push_back(input_of(f.text, f.path, file_kind::unknown, with));
-    }
-  }
-  return made;
 }
 
 /// Programs beside a launch, which starts one of them; alone a program is the job.
@@ -119,7 +99,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
       }
       inside.script.environment.insert(inside.script.environment.begin(), said.begin(), said.end());
     }
-  for (auto& made : written_by_scripts(all, inside)) all.push_back(std::move(made));
+  add_written_files(d, all, inside);
   std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   for (const auto& in : all) import_input_into(d, in, inside);
   read_unread(d, inside);

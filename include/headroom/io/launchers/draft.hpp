@@ -127,6 +127,7 @@ class draft {
   /// A vocabulary that a tokenizer decides, of which nothing is known; rows that new words may add to a known one.
   std::optional<said> awaits_vocabulary, awaits_rows;
   std::vector<named_file> named;
+  std::vector<std::pair<std::string, std::string>> made_from;  ///< files that a script makes of others which were not given: path and the other's
   std::vector<program_text> programs;  ///< given beside the launch
   std::vector<std::pair<std::string, std::string>> given;  ///< names and values (--env), for what a text computes
   std::vector<file_kind> read;  ///< what was given

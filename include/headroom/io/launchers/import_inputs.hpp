@@ -38,6 +38,7 @@ struct import_input {
   file_kind kind{file_kind::unknown};
   std::optional<hosted_launch> host{};   ///< who starts a script, and on what
   std::vector<std::pair<std::string, std::string>> beside{};  ///< files that a manifest has beside its workload: name and text
+  std::string broken{};                  ///< why it does not parse: a script beside it may fill it in
 };
 /// A manifest's workload, of all objects that stand in it.
 /// Errors: job_error for several workloads.
@@ -55,12 +56,18 @@ inline void read_manifest(import_input& in, const import_settings& with) {
   if (in.parsed.root.is_null()) fail("headroom: " + source + " has no workload that trains: a Pod, a Job, a PyTorchJob");
 }
 /// A text of a file, parsed as far as its syntax goes.
-/// Errors: job_error with the line for what does not parse, and for a syntax whose reader was not built.
+/// Errors: job_error with the line for YAML and TOML that do not parse, and for a syntax whose reader was not built.
 inline import_input input_of(std::string text, const std::filesystem::path& file, file_kind kind, const import_settings& with) {
   const auto source = file.filename().string();
   import_input in{std::move(text), file, {}, kind};
   switch (syntax_of(in.text, file, kind)) {
-    case syntax::json: in.parsed = parse_json_document(in.text, source); break;
+    case syntax::json:
+      try {
+        in.parsed = parse_json_document(in.text, source);
+      } catch (const job_error& e) {
+        return in.broken = e.what(), in;
+      }
+      break;
     case syntax::yaml:
       if (with.yaml == nullptr) fail("headroom: " + source + " is YAML, which this program was built without: it needs yaml-cpp (Debian: libyaml-cpp-dev)");
       if (in.text.find("apiVersion:") != std::string::npos) read_manifest(in, with);

@@ -39,7 +39,7 @@ class shell_commands {
       if (c.words[0].text == "pip" || c.words[0].text == "pip3") c_->spend(64), script_->installs.emplace_back(script_->commands.size(), std::move(c));
       return *t;
     }
-    if (line.target && files_.writes(line, c)) return certainty::yes;
+    if (files_.changes(line, c) || (line.target && files_.writes(line, c))) return certainty::yes;
     const auto t = started(line, std::move(c));
     if (replaces) end_shell();
     return t;

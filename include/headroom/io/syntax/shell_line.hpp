@@ -2,6 +2,7 @@
 // A command of a shell script as it stands, the commands in a string, and the files that a script writes from its own text.
 #pragma once
 
+#include <headroom/io/syntax/shell_edits.hpp>
 #include <headroom/io/syntax/shell_flow.hpp>
 #include <headroom/io/syntax/shell_words.hpp>
 
@@ -67,6 +68,28 @@ class shell_written_files {
  public:
   shell_written_files(shell_cursor& cursor, shell_script& script, shell_flow& flow) : c_(&cursor), script_(&script), flow_(&flow) {}
 
+  /// sed s/…/…/ OTHER > FILE, by itself or as parts of a pipe; sed -i s/…/…/ FILE; cp OTHER FILE.
+  bool changes(const shell_line& line, const shell_command& c) {
+    auto piped = std::exchange(piped_, {});
+    const auto& name = c.words[0].text;
+    const auto target = [&] { return line.target ? line.target->shown() : std::string{}; };
+    if (name == "cat" && c.words.size() == 2 && line.apart && !line.target) return piped_ = shell_file{.line = c.words[0].line, .from = c.words[1].shown()}, true;
+    if (name == "cp" && c.words.size() == 3) return make({.path = c.words[2].shown(), .line = c.words[0].line, .from = c.words[1].shown()}), false;
+    if (name == "tee" && c.words.size() == 2 && piped) {
+      piped->path = c.words[1].shown();
+      return make(std::move(*piped)), true;
+    }
+    if (name != "sed") return false;
+    auto said = sed_of(c.words);
+    if (said.file.empty() && !piped) return false;
+    shell_file f = said.file.empty() ? std::move(*piped) : shell_file{.line = c.words[0].line, .from = said.file};
+    for (auto& e : said.edits) f.edits.push_back(std::move(e));
+    f.plain = f.plain && said.plain;
+    f.path = said.in_place ? said.file : target();
+    if (f.path.empty()) piped_ = std::move(f);
+    else make(std::move(f));
+    return true;
+  }
   /// cat > FILE <<END, tee FILE <<END, echo … > FILE.
   bool writes(const shell_line& line, const shell_command& c) {
     std::string text;
@@ -87,9 +110,10 @@ class shell_written_files {
     c_->spend(text.size());
     if (it == script_->files.end()) {
       if (script_->files.size() >= most_written_files) c_->stop("the script writes more than " + std::to_string(most_written_files) + " files");
-      script_->files.push_back({path, std::move(text), line, sure});
+      script_->files.push_back({.path = path, .text = std::move(text), .line = line, .sure = sure});
       return;
     }
+    if (!appends) it->from.clear(), it->edits.clear(), it->plain = true;
     it->sure = sure && (it->sure || !appends);
     it->line = line;
     if (appends) it->text.append("\n").append(text);
@@ -97,9 +121,28 @@ class shell_written_files {
   }
 
  private:
+  /// A configuration made of another one. What the script wrote itself is changed here and now.
+  void make(shell_file f) {
+    const auto end = f.path.substr(std::min(f.path.rfind('.'), f.path.size()));
+    if (end != ".json" && end != ".yaml" && end != ".yml" && end != ".toml") return;
+    f.sure = flow_->runs() == certainty::yes;
+    for (const auto& e : f.edits) c_->spend(e.word.size() + e.by.size());
+    const auto named = [&](const std::string& path) { return std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& g) { return g.path == path; }); };
+    if (const auto first = named(f.from); first != script_->files.end()) {
+      c_->spend(first->text.size());
+      if (first->from.empty()) f.text = edited(first->text, f.edits), f.from.clear();
+      else f.from = first->from, f.edits.insert(f.edits.begin(), first->edits.begin(), first->edits.end());
+      f.plain = f.plain && first->plain;
+      f.sure = f.sure && first->sure;
+    }
+    if (const auto same = named(f.path); same != script_->files.end()) *same = std::move(f);
+    else if (script_->files.size() < most_written_files) script_->files.push_back(std::move(f));
+  }
+
   shell_cursor* c_;
   shell_script* script_;
   shell_flow* flow_;
+  std::optional<shell_file> piped_{};  ///< what the command before hands on
 };
 
 }  // namespace headroom::io::detail

@@ -36,11 +36,20 @@ struct shell_command {
   std::string loops{};               ///< the values that the loops around it have here: "LR=1e-4 SEED=1"
 };
 
-/// A file that the script writes from its own text: cat > FILE <<END, echo … > FILE.
+/// What sed puts in the place of a word, once in each line or as often as it stands there.
+struct shell_edit {
+  std::string word, by;
+  bool all{};
+};
+
+/// A file that the script writes from its own text: cat > FILE <<END, echo … > FILE; or from another file: sed s/…/…/ OTHER > FILE.
 struct shell_file {
-  std::string path, text;
+  std::string path{}, text{};
   int line{};
   bool sure{};  ///< false: in a branch of which the script does not say whether it runs
+  std::string from{};               ///< the other file; its own path where it is changed in place
+  std::vector<shell_edit> edits{};
+  bool plain{true};                 ///< false: changed by what is not read
 };
 
 struct shell_script {

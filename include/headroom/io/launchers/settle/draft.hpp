@@ -209,12 +209,14 @@ inline void ask_for_files(const draft& d) {
     fail("headroom: " + d.fsdp->source + ": is a configuration of FSDP, and no file names it by --fsdp_config (ms-swift: --fsdp): give the command that does, or take it out");
   for (const auto& f : d.named) {
     if (d.has_read(f.kind)) continue;
+    const auto made = std::find_if(d.made_from.begin(), d.made_from.end(), [&](const auto& m) { return f.path.ends_with(m.first); });
+    const auto what = "headroom: " + f.place + ": names " + (made == d.made_from.end() ? in_quotes(f.path) : in_quotes(made->second) + ", of which the script makes " + in_quotes(f.path)) + ", which no file here is: give it, too";
     if (f.kind == file_kind::deepspeed) {
       const auto* s = d.find({"sharding"});
       if (s != nullptr && *s != json_value{{"kind", "zero"}}) continue;  // said by --set
-      fail("headroom: " + f.place + ": names " + in_quotes(f.path) + ", which no file here is: give it, too, or --set sharding=zero3");
+      fail(what + ", or --set sharding=zero3");
     }
-    fail("headroom: " + f.place + ": names " + in_quotes(f.path) + ", which no file here is: give it, too");
+    fail(what);
   }
 }
 
