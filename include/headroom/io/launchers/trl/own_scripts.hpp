@@ -8,6 +8,7 @@
 
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/programs/training_program.hpp>
+#include <headroom/io/launchers/trl/ages.hpp>
 #include <headroom/io/options/megatron_modules.hpp>
 
 #include <vector>
@@ -68,10 +69,10 @@ inline void hand_over(std::vector<shell_word>& to, std::string_view names, std::
   }
 }
 
-/// What it says counts as of a release alone, which is asked for. Behind the trainer's own reading, which forgets what was said of releases.
+/// What it says counts as of a release alone. Behind the trainer's own reading, which forgets what was said of releases.
 inline void ask_trl_release(draft& d, const shell_word& script, const std::string& source) {
-  d.releases.push_back({"trl", 100, source + ":" + std::to_string(script.line), std::string{script.text} + " holds values of its own, which are known as of TRL 1.0 (2026-03)", true, nullptr, nullptr,
-                        [](draft&, const std::string& at) { fail("headroom: " + at + ": this script is another one in releases of TRL before 1.0, which is not modelled by this version"); }});
+  d.releases.push_back({"trl", 100, source + ":" + std::to_string(script.line), std::string{script.text} + " holds values of its own, which are known as of TRL 1.0 (2026-03)", false, nullptr, nullptr,
+                        [](draft&, const std::string& at) { fail("headroom: " + at + ": this script is another one in releases of TRL before 1.0, which is not modelled by this version"); }, trl_today});
 }
 
 /// The arguments that the script hands to its trainer, as if they stood in its command. Throws job_error for what ends it.
