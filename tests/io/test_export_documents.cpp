@@ -141,7 +141,7 @@ TEST_CASE("Megatron-LM: stages as a layout, and its own FSDP") {
   const auto plain = json(R"({"attention-backend": "flash", "attention-dropout": 0.0, "bf16": true, "context-parallel-size": 1, "disable-bias-linear": true, "ffn-hidden-size": 14336, "global-batch-size": 32,
     "group-query-attention": true, "hidden-dropout": 0.0, "hidden-size": 4096, "kv-channels": 128, "make-vocab-size-divisible-by": 1, "micro-batch-size": 1, "normalization": "RMSNorm", "num-attention-heads": 32,
     "num-layers": 32, "num-query-groups": 8, "optimizer": "adam", "pipeline-model-parallel-layout": "Ettttttttttttttt|tttttttttttttttttL", "pipeline-model-parallel-size": 2, "position-embedding-type": "rope",
-    "recompute-granularity": "full", "seq-length": 4096, "swiglu": true, "tensor-model-parallel-size": 1, "untie-embeddings-and-output-weights": true, "vocab-size": 128256})");
+    "recompute-granularity": "full", "recompute-method": "uniform", "recompute-num-layers": 1, "seq-length": 4096, "swiglu": true, "tensor-model-parallel-size": 1, "untie-embeddings-and-output-weights": true, "vocab-size": 128256})");
   CHECK(io::megatron_document(with(R"("ddp")")) == plain);
   auto sharded = plain;
   sharded.update(json(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "optim_grads_params", "megatron-fsdp-main-grads-dtype": "bf16", "megatron-fsdp-grad-comm-dtype": "bf16", "megatron-fsdp-main-params-dtype": "fp32"})"));

@@ -241,7 +241,7 @@ torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py ${MODEL[@]} ${MOE[@]
   const std::string small = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 ";
   CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-siz 2"}}), "did you mean micro-batch-size?"));
   CHECK(holds(refusal_of({{"a.txt", "\n" + small + "\\\n --recompute-granularity some"}}), "a.txt:3: "));
-  CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-size $MBS"}}), "found \"$MBS\""));
+  CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-size $MBS"}}), "micro-batch-size is \"$MBS\", which the file itself does not say: add --env NAME=VALUE"));
   CHECK(holds(refusal_of({{"a.txt", small + "--global-batch-size 7 --micro-batch-size 2"}}), "a.txt:1: 7 samples of a step"));
 }
 

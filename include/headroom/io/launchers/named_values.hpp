@@ -40,6 +40,8 @@ class named_values {
   }
   std::int64_t number(std::string_view key, std::int64_t otherwise, std::int64_t low = 1) {
     const auto* v = take(key);
+    if (v != nullptr && v->is_string() && v->get_ref<const std::string&>().starts_with('$'))
+      fail("headroom: " + place(key) + ": " + std::string{key} + " is " + in_quotes(v->get_ref<const std::string&>()) + ", which the file itself does not say: add --env NAME=VALUE");
     return v == nullptr ? otherwise : count_at(*v, std::string{key}, low, most_);
   }
   std::string word(std::string_view key, std::string_view otherwise) {

@@ -46,7 +46,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref",
      .instead = "its trainers openrlhf.cli.train_sft, train_rm, train_dpo and train_ppo_ray are"},
     // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.
-    {.name = "NeMo-RL's other programs", .words = "run_ppo.py|run_distillation_math.py|run_distillation.py|run_vlm_grpo.py|run_eval.py|run_grpo_sliding_puzzle.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .instead = "examples/run_grpo.py, run_dpo.py and run_sft.py are, with the YAML of their --config and what that inherits from"},
+    {.name = "NeMo-RL's other programs", .words = "run_ppo.py|run_distillation_math.py|run_distillation.py|run_vlm_grpo.py|examples/run_eval.py|run_grpo_sliding_puzzle.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .instead = "examples/run_grpo.py, run_dpo.py and run_sft.py are, with the YAML of their --config and what that inherits from"},
     {.name = "NeMo", .words = "nemo|nemo.|nemo_run.|megatron_gpt_pretraining.py|megatron_gpt_finetuning.py", .keys = "trainer&exp_manager", .instead = R"(write a job file with framework {"name": "megatron", "version": "NeMo 24"})"},
     // InternLM/xtuner: xtuner/entry_point.py; its configurations are programs.
     {.name = "xtuner", .words = "xtuner|xtuner.|train_alpaca-qlora_with_xtuner_deepspeed.py"},

@@ -89,6 +89,7 @@ inline job as_megatron(job j) {
     j.framework.experts.dispatcher = frameworks::megatron.experts.dispatcher;  // of experts
   }
   if (j.recompute.mode == recompute_mode::selective && j.recompute.modules == 0) j.recompute.modules = 1U << static_cast<int>(recompute_module::core_attn);
+  if (auto& r = j.recompute; r.mode == recompute_mode::full && r.method == recompute_method::unset) r.method = recompute_method::uniform, r.layers = 1;  // without which Megatron-LM ends
   if (j.optimizer.how == j.framework.optimizer.how) j.optimizer.how = implementation::unset;
   if ((j.loss.kind == loss_kind::vocab_parallel || j.loss.kind == loss_kind::full) && (!j.loss.logits.set() || j.loss.logits == formats::fp32) && j.loss.chunk_tokens == 0) j.loss = {};
   return j;
@@ -132,8 +133,9 @@ inline json_value megatron_document(const job& given) {
   const auto& r = j.recompute;
   if (r.mode != recompute_mode::none) {
     a["recompute-granularity"] = text_of(r.mode);
-    if (r.method != recompute_method::unset) a["recompute-method"] = text_of(r.method);
-    if (r.layers > 0) a["recompute-num-layers"] = r.layers;
+    const bool open = r.mode == recompute_mode::full && r.method == recompute_method::unset;  // without a method Megatron-LM ends
+    if (open || r.method != recompute_method::unset) a["recompute-method"] = text_of(open ? recompute_method::uniform : r.method);
+    if (open || r.layers > 0) a["recompute-num-layers"] = open ? 1 : r.layers;
     std::string modules;
     for (const auto& n : names_of<recompute_module>)
       if ((r.modules >> static_cast<int>(n.value) & 1U) != 0) modules += (modules.empty() ? "" : " ") + std::string{n.text};

@@ -39,6 +39,7 @@ class megatron_arguments {
     say({"parallel", "context"}, context, "context-parallel-size");
     say({"parallel", "sequence"}, v_.on("sequence-parallel") && tensor > 1, "sequence-parallel");
     const auto expert = v_.number("expert-model-parallel-size", 1), expert_tensor = v_.number("expert-tensor-parallel-size", tensor);
+    if (expert > 1 && !v_.has("num-experts")) fail("headroom: " + v_.place("expert-model-parallel-size") + ": Megatron-LM ends at expert-model-parallel-size " + std::to_string(expert) + " without num-experts: say how many there are, or take it out");
     say({"parallel", "expert"}, expert, "expert-model-parallel-size");
     if (v_.has("num-experts")) say({"parallel", "expert_tensor"}, expert_tensor, "expert-tensor-parallel-size");
     for (const auto& [key, neutral] : {std::pair{"decoder-first-pipeline-num-layers", "first_stage_layers"}, {"decoder-last-pipeline-num-layers", "last_stage_layers"}})
@@ -110,10 +111,15 @@ class megatron_arguments {
     const auto fraction = v_.share("optimizer-offload-fraction", 1.0);
     if (v_.on("optimizer-cpu-offload") && fraction > 0) d_->replace("offload", {{"optimizer", "cpu"}, {"optimizer_fraction", fraction}}, v_.place("optimizer-cpu-offload"));
 
-    auto granularity = v_.word("recompute-granularity", v_.on("recompute-activations") ? "selective" : "none");
+    const auto said = v_.word("recompute-granularity", "none");
+    const std::string granularity = v_.on("recompute-activations") ? "selective" : said;  // whatever else is said (training/arguments.py, validate_args)
     json_value r = {{"mode", granularity}};
     const auto method = v_.word("recompute-method", "");
     const auto each = v_.number("recompute-num-layers", 0, 0);
+    if (granularity == "full" && method.empty() && !v_.has("checkpoint-activations"))  // core/transformer/transformer_config.py; model/transformer.py before
+      fail("headroom: " + v_.place("recompute-granularity") + ": Megatron-LM ends at recompute-granularity full without recompute-method: say uniform or block, and recompute-num-layers");
+    if (granularity == "selective" && said == "full" && each > 0)
+      fail("headroom: " + v_.place("recompute-activations") + ": recompute-activations makes recompute-granularity selective, with which Megatron-LM ends at recompute-num-layers: take one of them out");
     if (granularity != "none" && !method.empty()) r["method"] = method;
     if (granularity != "none" && each > 0) r["layers"] = each;
     const auto modules = v_.word("recompute-modules", "");

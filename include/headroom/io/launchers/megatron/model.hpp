@@ -58,7 +58,7 @@ class megatron_shape {
     experts(m, layers, ffn);
     if (program_ == megatron_program::hybrid) hybrid(m, hidden);
     if (program_ == megatron_program::bert) bert(m);
-    if (program_ == megatron_program::t5) m["encoder"] = {{"layers", v_->number("encoder-num-layers", 1)}, {"sequence", v_->number("encoder-seq-length", 1)}, {"cross_attention", true}, {"shared_positions", true}};
+    if (program_ == megatron_program::t5) m["encoder"] = {{"layers", encoder_layers()}, {"sequence", v_->number("encoder-seq-length", 1)}, {"cross_attention", true}, {"shared_positions", true}};
     if (program_ == megatron_program::t5 && m["tied"] == true) m["head_bias"] = true;
     if (program_ == megatron_program::vlm) {
       m["vision"] = tower_of(*v_, m);
@@ -78,6 +78,8 @@ class megatron_shape {
       if (ours == key) return theirs;
     return "num-layers";
   }
+  /// num-layers is the encoder's where it has no word of its own (arguments.py, validate_args; cbf8250b2c of 2022-10-03 brought the decoder's).
+  std::int64_t encoder_layers() { return v_->number("encoder-num-layers", v_->number("num-layers", 1)); }
   /// Layers of the main stack: of a hybrid one its letters; of T5 the decoder's.
   std::int64_t layers_of_program() {
     const auto need = [&](const char* key) {
@@ -85,8 +87,11 @@ class megatron_shape {
       return v_->number(key, 0);
     };
     if (program_ == megatron_program::t5) {
-      for (const auto* key : {"encoder-num-layers", "encoder-seq-length", "decoder-seq-length"}) need(key);
-      return need("decoder-num-layers");
+      for (const auto* key : {"encoder-seq-length", "decoder-seq-length"}) need(key);
+      if (!v_->has("encoder-num-layers")) need("num-layers");
+      if (!v_->has("decoder-num-layers") && (date_ == 0 || date_ >= 202210))
+        fail("headroom: decoder-num-layers is required by pretrain_t5.py since 2022-10, which ends without it; before, both stacks had num-layers layers (--set framework.version=2022-09 where it is older)");
+      return v_->number("decoder-num-layers", encoder_layers());
     }
     if (program_ == megatron_program::vlm) return v_->number("decoder-num-layers", need("num-layers"));
     if (program_ != megatron_program::hybrid) return need("num-layers");

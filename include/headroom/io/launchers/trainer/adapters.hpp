@@ -127,7 +127,10 @@ class adapter_arguments {
     std::int64_t n = count == nullptr ? 16 : count_at(*count, std::string{bits}, 1, 32);
     quantised_by_ = bits;
     if (is_four != nullptr && truth(*is_four, std::string{four})) n = 4, quantised_by_ = four;
-    if (is_eight != nullptr && truth(*is_eight, std::string{eight})) n = 8, quantised_by_ = eight;
+    const bool in_eight = is_eight != nullptr && truth(*is_eight, std::string{eight});
+    if (in_eight && n == 4)  // trl/trainer/model_config.py __post_init__; transformers utils/quantization_config.py, BitsAndBytesConfig
+      fail("headroom: " + v_->place(eight) + ": " + std::string{eight} + " and " + std::string{quantised_by_} + " end the program together: take one of them out");
+    if (in_eight) n = 8, quantised_by_ = eight;
     if (n != 4 && n != 8) {
       if (!b.double_by.empty()) v_->take(b.double_by);
       return;

@@ -181,7 +181,9 @@ class trainer_memory {
     else if (!fsdp->is_boolean())
       text = string_at(*fsdp, "fsdp");
     std::int64_t stage = 0;
+    bool wraps = fsdp->is_boolean();
     for_each_word(text, [&](std::string_view w) {
+      wraps = wraps || w == "auto_wrap";
       if (w == "full_shard" || w == "hybrid_shard")
         stage = 3;
       else if (w == "shard_grad_op" || w == "hybrid_shard_zero2")
@@ -201,10 +203,16 @@ class trainer_memory {
     if (kind == "fsdp1" && stage > 0 && !versioned)  // training_args.py, _process_fsdp_args, of 5.9 and 5.10
       d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp has no version, and its default changed with transformers 5.10 (2026-06), from FSDP's first to its second", false,
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
+    if (!wraps && stage > 0 && p_->name != "axolotl" && !swift_) whole_model_is_one_unit();
     json_value sharding = {{"kind", kind}, {"stage", stage}};
     if (kind == "fsdp1" && !said.ahead) sharding["backward_prefetch"] = false;
     if (kind == "fsdp2" && stage == 3) date_fsdp2_root(*d_, v_->place("fsdp"));
     d_->replace("sharding", stage > 0 ? sharding : json_value("ddp"), v_->place("fsdp"));
+  }
+  /// accelerate's NO_WRAP where the word auto_wrap is not there (training_args.py of 5.9, _process_fsdp_args), and its default since 5.10.
+  void whole_model_is_one_unit() {
+    d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp without auto_wrap (add it where it is meant) makes the whole model one unit before transformers 5.10 (2026-06), which is not modelled by this version, and each layer one since", true,
+                            nullptr, nullptr, [](draft&, const std::string& place) { fail("headroom: " + place + ": fsdp without auto_wrap makes the whole model one unit before transformers 5.10 (2026-06), which is not modelled by this version: a unit is a layer (full_shard auto_wrap)"); }});
   }
   /// What an fsdp_config says beside its version.
   struct fsdp_words {
