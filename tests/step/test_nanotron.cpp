@@ -115,7 +115,7 @@ TEST_CASE("a stage's host is even with the GPU after each message") {
 }
 
 // The first stage of four, of two layers each, sends three times before it receives: its third forward and its fourth wait for the GPU, four layers of two partial sums
-// of all tokens, X, and three tensors of a half. Up to 16 nodes; the loop of larger runs mostly waits for its messages.
+// of all tokens, X, and three tensors of a half. Up to 32 nodes; the loop of larger runs mostly waits for its messages.
 TEST_CASE("the first stage's host goes on past its sends") {
   const auto reserved = [](std::int64_t nodes, std::int64_t pipeline) {
     auto j = llama(2 * pipeline, 2);
@@ -126,9 +126,9 @@ TEST_CASE("the first stage's host goes on past its sends") {
     const auto r = replay(j);
     return static_cast<double>(r.ranks[0].reserved.count()) / static_cast<double>(64 * 1024 * 1024 * 2);
   };
-  CHECK(reserved(16, 4) - reserved(32, 4) >= 2 * 2);
-  CHECK(reserved(16, 4) - reserved(32, 4) <= 4 * (2 + 3 / 2.0));
-  CHECK(reserved(16, 2) == doctest::Approx(reserved(32, 2)).epsilon(1e-6));
+  CHECK(reserved(32, 4) - reserved(64, 4) >= 2 * 2);
+  CHECK(reserved(32, 4) - reserved(64, 4) <= 4 * (2 + 3 / 2.0));
+  CHECK(reserved(32, 2) == doctest::Approx(reserved(64, 2)).epsilon(1e-6));
 }
 
 // A run that reserved more has a host that was further ahead, where tensor parallelism leaves that open: no other run has it in common. Without tensor parallelism the

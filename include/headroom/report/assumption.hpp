@@ -166,7 +166,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::host_ahead_of_collectives, without_spread::has_one,
      "what collectives of tensor parallelism read stays taken until the GPU has passed them. How far the host is ahead of the GPU by then decides how much that is, "
      "and no job says it: what it gains on the GPU since the step began, or since its stage last received, is assumed, 22 layers at most; "
-     "on more than 16 nodes or tensor-parallel ranks, that it waits at each message."},
+     "on more than 32 nodes or 16 tensor-parallel ranks, that it waits at each message."},
     {assumption::head_with_loss, without_spread::has_one,
      "nanotron may put the head on one stage and the loss on a later one: both are counted on the last stage. Where its costs of layers come out even, runs "
      "have had a layer less on the first stage than its code says."},
