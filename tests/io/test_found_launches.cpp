@@ -182,6 +182,14 @@ TEST_CASE("open-instruct's flash attention, where nothing says it") {
   CHECK(of("").settled().attention == attention::flash);
 }
 
+// allenai/open-instruct e6c3044a scripts/train/olmo2/dpo_7b.sh, scripts/train/rlvr/*.sh.
+TEST_CASE("open-instruct's other programs are refused by their own names") {
+  const auto of = [](const std::string& script) { return refusal_of({{"run.sh", "python mason.py --num_nodes 4 --gpus 8 -- accelerate launch --num_processes 8 open_instruct/" + script + " --model_name_or_path allenai/OLMo-2-1124-7B-SFT --max_seq_length 2048\n"}}); };
+  CHECK(holds(of("dpo_tune_cache.py"), "open_instruct/dpo_tune_cache.py is open-instruct's DPO, which computes its reference before the first step, and has a loss of its own, which is not modelled by this version; its finetune.py is, and TRL's DPO with precompute_ref_log_probs"));
+  CHECK(holds(of("grpo_fast.py"), "open_instruct/grpo_fast.py is open-instruct's reinforcement learning, learners beside vLLM on GPUs of its own"));
+  CHECK(holds(of("reward_modeling.py"), "open-instruct's training of a reward model, which is not modelled by this version; TRL's reward trainer is"));
+}
+
 // src/llmtuner/hparams/data_args.py of v0.7.0, src/llamafactory/hparams/data_args.py of v0.9.0 and v0.9.1.
 TEST_CASE("LLaMA-Factory's cutoff_len where nothing says it, by the age of the program") {
   const std::string rest = " --stage sft --do_train --model_name_or_path Qwen/Qwen2.5-7B-Instruct --dataset x --template qwen --finetuning_type lora --lora_target all --per_device_train_batch_size 4 --bf16 ";

@@ -106,6 +106,14 @@ TEST_CASE("preferences over Megatron-Core") {
   CHECK(job_of({launch("", "megatron rlhf")}).objective.kind == objective_kind::dpo);
   CHECK(job_of({launch("--packing true --micro_batch_size 1", "megatron rlhf")}).batch.sequence == 2048);
   CHECK(job_of({launch("--packing true --micro_batch_size 1 --packing_length 9001", "megatron rlhf")}).batch.sequence == 4501);
+  const auto sides = [](const std::string& more) {
+    const auto d = draft_of({launch("--packing true --micro_batch_size 1 " + more, "megatron rlhf")});
+    return std::count_if(d.assumed.begin(), d.assumed.end(), [](const auto& a) { return holds(a, "a packed row is taken for one sample of two sides of 2048 tokens each; rows of shorter ones have 2048 of both sides together and take less: batch.sequence is 1024 for those"); });
+  };
+  CHECK(sides("") == 1);
+  CHECK(sides("--rlhf_type kto") == 1);
+  CHECK(sides("--rlhf_type rm") == 1);
+  CHECK(sides("--packing_length 9001") == 0);  // of which no side has more than half
   CHECK_THROWS_AS(estimate(job_of({launch("--rlhf_type dpo --pipeline_model_parallel_size 2 --tensor_model_parallel_size 1 --sequence_parallel false", "megatron rlhf")})), job_error);
 }
 

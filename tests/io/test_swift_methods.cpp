@@ -44,6 +44,11 @@ TEST_CASE("embeddings and rerankers") {
   CHECK(holds(refused("MAX_POSITIVE_SAMPLES=2 " + run + "--task_type reranker"), "MAX_POSITIVE_SAMPLES"));
   CHECK(said(run + "--task_type reranker --packing true --attn_impl flash_attn").objective.texts == 1);
 
+  const std::string preference = "NPROC_PER_NODE=1 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --torch_dtype bfloat16 --max_length 1024 --attn_impl flash_attn ";
+  CHECK(said(preference + "--packing true").assumed_defaults == said(preference).assumed_defaults + 1);  // a row of one pair, or of several
+  CHECK(said(preference + "--packing true --packing_length 2048").assumed_defaults == said(preference).assumed_defaults);
+  CHECK(said(preference + "--packing true").batch.sequence == 1024);
+
   // Two words of the language head, which stays: of a tied one its gradient is there, as large as the table.
   const std::string tied = "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen3-4B --max_length 64 --tuner_type full ";
   const auto speaks = said(tied + "--task_type generative_reranker"), scored = said(tied + "--task_type reranker");

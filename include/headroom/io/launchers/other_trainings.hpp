@@ -15,6 +15,10 @@ struct other_training {
 };
 // clang-format off
 inline constexpr auto other_trainings = std::to_array<other_training>({
+    // allenai/open-instruct e6c3044a: dpo_utils.py build_reference_logprobs_cache and concatenated_forward, grpo_fast.py.
+    {"open_instruct/dpo_tune_cache.py|open_instruct/dpo_tune.py|open_instruct/dpo.py", "open-instruct's DPO, which computes its reference before the first step, and has a loss of its own", ", which is not modelled by this version; its finetune.py is, and TRL's DPO with precompute_ref_log_probs"},
+    {"open_instruct/grpo_fast.py|open_instruct/grpo.py|open_instruct/ppo_vllm_thread_ray_gtrl.py|open_instruct/grpo_vllm_thread_ray_gtrl.py", "open-instruct's reinforcement learning, learners beside vLLM on GPUs of its own", ", which is not modelled by this version; its finetune.py is, and TRL's GRPO with vllm_mode server, for what the learners occupy"},
+    {"open_instruct/reward_modeling.py", "open-instruct's training of a reward model", ", which is not modelled by this version; TRL's reward trainer is"},
     {"dpo.py|run_dpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
     {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
     {"opd_training.py", "distillation on what the model generates"},

@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/settle/releases.hpp>
 #include <headroom/io/launchers/settle/towers.hpp>
 #include <headroom/io/launchers/swift/distillation.hpp>
+#include <headroom/io/launchers/swift/packed_sides.hpp>
 #include <headroom/io/launchers/swift/ppo.hpp>
 #include <headroom/io/launchers/swift/rollout.hpp>
 #include <headroom/io/launchers/swift/tasks.hpp>
@@ -84,6 +85,7 @@ class swift_arguments {
     const auto packed = pairs ? std::max(checked::ceil_div(v_->number("packing_length", 0), 2), v_->number("max_length", 0)) : v_->number("packing_length", 0);
     if (v_->on("packing") && packed > 0) d_->say({"batch", "sequence"}, packed, v_->place("packing_length"));
     v_->on("padding_free");
+    if (const auto most = v_->number("max_length", 0); v_->on("packing")) say_packed_sides(*d_, v_->word_now("rlhf_type"), packed > 0 ? packed : most, v_->number("packing_length", most), v_->place("packing"));
     if (const bool cut = v_->has("sequence_parallel_size") && v_->all()["sequence_parallel_size"] != 1; v_->on("use_logits_to_keep", true) && !cut && !v_->on("use_liger_kernel") && !generates && v_->word_now("rlhf_type") != "ppo" && !(distils && swift_distillation{*d_, *v_}.generates()) && (v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).

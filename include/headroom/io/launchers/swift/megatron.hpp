@@ -11,6 +11,7 @@
 #include <headroom/io/launchers/swift/keys.hpp>
 #include <headroom/io/launchers/swift/megatron_images.hpp>
 #include <headroom/io/launchers/swift/megatron_methods.hpp>
+#include <headroom/io/launchers/swift/packed_sides.hpp>
 #include <headroom/io/launchers/trainer/transformers_keys.hpp>
 
 namespace headroom::io::detail {
@@ -211,6 +212,7 @@ class swift_megatron {
     const auto what = "samples are joined without padding: a micro-batch is one row of " + std::to_string(row) + " tokens at most, and its time that of one sample as long";
     d_->notes.push_back(v_.place("micro_batch_size") + ": " + what);
     d_->assumed.push_back(what);
+    if (packing && kind != nullptr) say_packed_sides(*d_, string_at(*kind, "objective.kind"), longest, row_length, v_.place("packing"));
     if (micro == 1) return;
     if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
     join(micro, global);
