@@ -53,6 +53,37 @@ TEST_CASE("thinkers, Voxtral and Kimi K2.5 have the parameters that their classe
   CHECK(io::model_from_config(omni).vision.held == ears + eyes);
 }
 
+// Totals of transformers 5.17's Lfm2VlForConditionalGeneration without storage; 1,170,340,608 of its Lfm2ForCausalLM with that text_config.
+TEST_CASE("LFM2-VL is walked over text alone, as LFM2 is") {
+  const json words = json::parse(R"({"model_type": "lfm2", "hidden_size": 2048, "num_hidden_layers": 16, "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536, "block_auto_adjust_ff_dim": true,
+    "layer_types": ["conv", "conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv", "full_attention", "conv", "full_attention", "conv", "full_attention", "conv", "full_attention", "conv"]})");
+  json seeing = json::parse(R"({"architectures": ["Lfm2VlForConditionalGeneration"], "model_type": "lfm2_vl", "projector_hidden_size": 2048, "transformers_version": "5.17.0", "image_token_id": 396, "max_tiles": 10, "tile_size": 512,
+    "vision_config": {"model_type": "siglip2_vision_model", "hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 26, "num_attention_heads": 16, "vision_use_head": false}})");
+  seeing["text_config"] = words;
+  const auto with = [&](const char* changes) {
+    auto other = seeing;
+    other.merge_patch(json::parse(changes));
+    return other;
+  };
+  CHECK(count(io::model_from_config(seeing)).total.count() == 1'581'395'616);
+  CHECK(io::model_from_config(seeing).vision.held == 1'581'395'616 - 1'170'340'608);
+  for (const auto& [changes, parameters] : {std::pair{R"({"projector_use_layernorm": false})", 1'581'386'400}, {R"({"projector_bias": false, "downsample_factor": 1})", 1'574'306'720}, {R"({"tie_word_embeddings": false})", 1'715'613'344},
+                                             {R"({"vision_config": {"patch_size": 8, "num_channels": 1, "num_patches": 64, "num_hidden_layers": 2}})", 1'214'615'328}}) {
+    CAPTURE(changes);
+    CHECK(count(io::model_from_config(with(changes))).total.count() == parameters);
+  }
+  // Text alone: what is alive beside the weights is LFM2's; the tower's weights in bf16 are more.
+  auto lfm2 = words;
+  lfm2["architectures"] = {"Lfm2ForCausalLM"};
+  const auto both = job_over(seeing), alone = job_over(lfm2, "}");
+  const auto kept = [](const job& j) { return estimate(j).ranks[0].at_peak[row::activations].count(); };
+  CHECK(kept(both) == kept(alone));
+  CHECK(estimate(both).ranks[0].allocated - estimate(alone).ranks[0].allocated >= bytes{2 * (1'581'395'616 - 1'170'340'608)});
+  CHECK_THROWS_WITH_AS(estimate(job_over(seeing, "}")), doctest::Contains("batch.images must be {\"none\": true}"), job_error);
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(with(R"({"vision_config": {"vision_use_head": true}})")), doctest::Contains("a pooling head is counted, and not walked"), job_error);
+  CHECK(io::count_config(with(R"({"vision_config": {"vision_use_head": true}})")).total.count() > 1'581'395'616);
+}
+
 TEST_CASE("a whole Omni is walked as its thinker where it does not speak") {
   json thinker = omni;
   thinker.erase("architectures"), thinker.erase("model_type");

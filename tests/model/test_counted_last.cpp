@@ -46,6 +46,21 @@ TEST_CASE("another name that a default does not follow is refused where it says 
   CHECK(total(same) == total({{"architectures", {"XLNetModel"}}, {"model_type", "xlnet"}}));
 }
 
+// moonshotai/Kimi-VL-A3B-Instruct's index says 32,815,315,552 bytes: two for each parameter, and 27 layers' tables of 32 rotary frequencies in fp32, which are none.
+TEST_CASE("Kimi-VL has as many parameters as its index has bytes for") {
+  json kimi = {{"architectures", {"KimiVLForConditionalGeneration"}}, {"model_type", "kimi_vl"}, {"auto_map", {{"AutoModel", "modeling_kimi_vl.KimiVLForConditionalGeneration"}}}, {"vocab_size", 163840}, {"ignore_index", -100},
+               {"media_placeholder_token_id", 163605}};
+  kimi["text_config"] = json::parse(R"({"hidden_size": 2048, "intermediate_size": 11264, "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16, "num_key_value_heads": 16,
+    "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1, "q_lora_rank": null, "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840, "tie_word_embeddings": false, "num_nextn_predict_layers": 0, "model_type": "deepseek_v3"})");
+  kimi["vision_config"] = json::parse(R"({"model_type": "moonvit", "patch_size": 14, "num_attention_heads": 16, "num_hidden_layers": 27,
+    "hidden_size": 1152, "intermediate_size": 4304, "merge_kernel_size": [2, 2], "init_pos_emb_height": 64, "init_pos_emb_width": 64})");
+  CHECK(2 * total(kimi) + 27 * 32 * 4 == 32'815'315'552);
+  CHECK_THROWS_WITH_AS((void)headroom::io::model_from_config(kimi), doctest::Contains("\"kimi_vl\" is refused: no exact formula for its tower (MoonViT) and the experts of its own code is known here"), headroom::job_error);
+  kimi["text_config"].erase("kv_lora_rank");
+  CHECK(objection(kimi).find("config.text_config.kv_lora_rank is missing") != std::string::npos);
+}
+
 TEST_CASE("a mixture without shared experts is as much smaller as they are") {
   // Kimi-Linear-48B-A3B: 26 sparse layers, each with one shared expert of three matrices of 2,304 × 1,024. Its checkpoint's total is published.
   for (auto& entry : counted_rows::data("models_2026.json")) {

@@ -70,7 +70,7 @@ inline constexpr family_name family_names[] = {
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
     {"Glm4v", "glm4v"},           {"Glm4vMoe", "glm4v_moe"},    {"Glm46V", "glm46v"},         {"LlavaOnevision", "llava_onevision"},
     {"GlmOcr", "glm_ocr"},        {"GlmOcrText", "glm_ocr_text"}, {"Glm4vText", "glm4v_text"},  {"Glm4vMoeText", "glm4v_moe_text"},
-    {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},       {"Voxtral", "voxtral"},       {"Qwen2Audio", "qwen2_audio"}, {"KimiK25", "kimi_k25"},       {"Kimi_K25", "kimi_k25"},
+    {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},       {"Voxtral", "voxtral"},       {"Qwen2Audio", "qwen2_audio"}, {"KimiK25", "kimi_k25"},       {"Kimi_K25", "kimi_k25"},       {"Lfm2Vl", "lfm2_vl"},
     {"Qwen2_5OmniThinker", "qwen2_5_omni_thinker"}, {"Qwen3OmniMoeThinker", "qwen3_omni_moe_thinker"}, {"Qwen2_5Omni", "qwen2_5_omni"}, {"Qwen3OmniMoe", "qwen3_omni_moe"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},
@@ -127,6 +127,8 @@ inline bool belongs(const std::string& prefix, const std::string& type) {
 /// A class that the family does not have is another network, if its code comes beside the checkpoint or it is a bare model of an unknown name.
 inline void check_class(const config& c, const architecture& a, const std::string& type) {
   if (a.family.empty() || belongs(a.family, type)) return;
+  for (const auto& f : refused_families)
+    if (type == f.type) return;
   bool known = false;
   for (const auto& f : family_names) known = known || a.family == f.prefix;
   if ((!known && a.head == task::base) || c.has("auto_map"))

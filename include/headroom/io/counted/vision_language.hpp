@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/vision_language_towers.hpp>
+#include <headroom/io/huggingface/lfm2_vl.hpp>
 
 namespace headroom::io::detail {
 
@@ -116,6 +117,7 @@ inline language count_cohere2_vision(const config& c, tally& t) {
 
 /// modeling_lfm2_vl.py.
 inline language count_lfm2_vl(const config& c, tally& t) {
+  pass_over_tiles(c);
   const auto width = count_tower(c.child("vision_config"), t, "siglip2_vision_model");
   const auto l = count_language(c.child("text_config"), t, "lfm2");
   const auto side = c.size({"downsample_factor"}, 2), inside = c.size({"projector_hidden_size"}, 2560), joined = checked::mul(width, checked::mul(side, side));

@@ -210,6 +210,20 @@ inline language count_kimi(const config& c, tally& t) {
   return l;
 }
 
+/// moonshotai/Kimi-VL-A3B-Instruct's modeling_kimi_vl.py: KimiVLMultiModalProjector and MoonViT are what Kimi K2.5's were made of; DeepSeek-V3 has its routers' corrections as parameters.
+inline language count_kimi_vl(const config& c, tally& t) {
+  const auto sight = c.child("vision_config"), text = c.child("text_config");
+  if (const auto type = sight.text({"model_type"}, "moonvit"); type != "moonvit") complain(sight.at("model_type") + " must be moonvit, found " + quoted_word(type));
+  if (const auto type = text.text({"model_type"}, "deepseek_v3"); type != "deepseek_v3") complain(text.at("model_type") + " must be deepseek_v3, found " + quoted_word(type));
+  for (const char* key : {"hidden_size", "num_hidden_layers", "intermediate_size", "vocab_size", "n_routed_experts", "first_k_dense_replace", "moe_intermediate_size", "kv_lora_rank", "q_lora_rank", "n_shared_experts"})
+    if (!text.has(key) && std::string_view{key} != "q_lora_rank") complain(text.at(key) + " is missing; this family has no default for it");
+  c.ignore({"vocab_size"});
+  const auto l = count_kimi(c, t);
+  const auto layers = text.count({"num_hidden_layers"}, 0), dense = text.number({"first_k_dense_replace"}, 0, 0, config::most);
+  if (text.text({"topk_method"}, "noaux_tc") == "noaux_tc") t.add(component::router, text.number({"n_routed_experts"}, 0, 0, config::most), layers > dense ? layers - dense : 0);
+  return l;
+}
+
 /// modeling_video_llama_3.py: no learned positions.
 inline void count_video_llama3_vision(const config& c, tally& t) {
   const auto s = read_tower_sizes(c, {768, 3072, 12, 16, 224});
@@ -267,6 +281,7 @@ inline constexpr counted_class counted_vision_language_families[] = {
     {"PaddleOCRTextModel", "paddleocr_vl_text", [](const config& c, tally& t) { count_paddle_text(c, t), ignore_labels(c); }},
     {"PaddleOCRVLModel", "paddleocr_vl", count_bare<count_paddle>},
     {"PaddleOCRVLForConditionalGeneration", "paddleocr_vl", count_speaking<count_paddle, true, true>},
+    {"KimiVLForConditionalGeneration", "kimi_vl", count_speaking<count_kimi_vl, false>},
     {"Kimi_K25VisionModel", "kimi_k25_vision", count_kimi_vision},
     {"Kimi_K25Model", "kimi_k25", count_bare<count_kimi>},
     {"Kimi_K25ForConditionalGeneration", "kimi_k25", count_speaking<count_kimi, true>},

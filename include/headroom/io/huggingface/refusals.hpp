@@ -14,6 +14,7 @@ struct refused_family {
 };
 inline constexpr refused_family refused_families[] = {
     {"kimi_linear", "experts whose published code does not train (its layers are model.pattern's kimi-delta and attention with model.mla, position none)"},
+    {"kimi_vl", "its tower (MoonViT) and the experts of its own code"},
     {"minimax_text_01", "its linear-attention layers"},
     {"minimax_m1", "its linear-attention layers"},
     {"zamba", "its state-space layers"},
