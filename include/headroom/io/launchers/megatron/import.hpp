@@ -39,7 +39,7 @@ class megatron_arguments {
     say({"parallel", "context"}, context, "context-parallel-size");
     say({"parallel", "sequence"}, v_.on("sequence-parallel") && tensor > 1, "sequence-parallel");
     const auto expert = v_.number("expert-model-parallel-size", 1), expert_tensor = v_.number("expert-tensor-parallel-size", tensor);
-    if (expert > 1 && !v_.has("num-experts")) fail("headroom: " + v_.place("expert-model-parallel-size") + ": Megatron-LM ends at expert-model-parallel-size " + std::to_string(expert) + " without num-experts: say how many there are, or take it out");
+    if (expert > 1 && v_.has("num-layers") && !v_.has("num-experts")) fail("headroom: " + v_.place("expert-model-parallel-size") + ": Megatron-LM ends at expert-model-parallel-size " + std::to_string(expert) + " without num-experts: say how many there are, or take it out");
     say({"parallel", "expert"}, expert, "expert-model-parallel-size");
     if (v_.has("num-experts")) say({"parallel", "expert_tensor"}, expert_tensor, "expert-tensor-parallel-size");
     for (const auto& [key, neutral] : {std::pair{"decoder-first-pipeline-num-layers", "first_stage_layers"}, {"decoder-last-pipeline-num-layers", "last_stage_layers"}})
