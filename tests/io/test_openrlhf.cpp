@@ -240,4 +240,25 @@ TEST_CASE("PPO on the same GPUs") {
   CHECK(holds(online_refused(without(command, " --reward.model_name_or_path some/llama-rm"), named), "who scores completions?"));
 }
 
+TEST_CASE("what its command says of other models, engines and rows, and is not read") {
+  const auto with = [](const std::string& part, const std::string& other) { return without(dapo, part).insert(dapo.find(part), other); };
+  const std::string scores = "--reward.remote_url /openrlhf/examples/python/reward_func.py ", unread = " is not modelled by this version (", ignore = "), and may change what is allocated: take it out, or go on without it by --ignore ";
+  const std::pair<std::string, std::string> rows[] = {
+      {with("--ds.zero_stage 3", "--ds.zero_stage 2 --ref.offload"), "run.sh:1: ref.offload = true" + unread + "a reference whose weights wait on the host, without ds.zero_stage 3" + ignore + "ref.offload"},
+      {without(dapo, scores), "run.sh: who scores completions? reward.model_name_or_path, reward.remote_url or train.agent_func_path is required"},
+      {with(scores, "--reward.model_name_or_path a/b,c/d "), "run.sh:1: reward.model_name_or_path = \"a/b,c/d\"" + unread + "several reward models" + ignore + "reward.model_name_or_path"},
+      {with("--train.colocate_all ", ""), "run.sh: a reference on GPUs of its own is not modelled by this version: train.colocate_actor_ref puts it on the policy's"},
+      {with("num_engines 4", "num_engines 0"), "run.sh:1: generation without vLLM is not modelled of OpenRLHF by this version: vllm.num_engines must be 1 or more"},
+      {without(dapo, " --vllm.enable_sleep"), "run.sh:1: ds.enable_sleep = true" + unread + "beside an engine that does not sleep (vllm.enable_sleep)" + ignore + "ds.enable_sleep"},
+      {without(dapo, " --ds.packing_samples") + " --train.dynamic_batch_enable", "run.sh:1: train.dynamic_batch_enable = true" + unread + "without ds.packing_samples, which would lay samples behind each other" + ignore + "train.dynamic_batch_enable"},
+      {with("--train.batch_size 128", "--train.batch_size 100"), "run.sh:1: 100 samples of a step must be a multiple of micro-batch × data-parallel ranks, 8 × 8"},
+      {with("group_norm", "gea"), "run.sh:1: algo.advantage.estimator must not be \"gea\"; did you mean \"gae\"? accepted: gae, reinforce, rloo, reinforce_baseline, group_norm, dr_grpo"},
+      {dapo + " --nothing.at.all 1", "run.sh:1: nothing.at.all is not known here, and may change what is allocated: take it out, or go on without it by --ignore nothing.at.all"},
+      {with("--data.max_len 2048", "--data.max_len 0"), "run.sh:1: data.max_len must be a whole number from 1 to 2147483648, found 0"},
+      {with("utilization 0.6", "utilization 1.6"), "run.sh:1: vllm.gpu_memory_utilization must be a number from 0.0 to 1.0, found 1.6"},
+  };
+  CHECK(online_refused(dapo).empty());
+  for (const auto& [command, sentence] : rows) CHECK(online_refused(command) == "headroom: " + sentence);
+}
+
 }  // namespace test_openrlhf

@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Job files with keys that are "auto".
 #include <headroom/io/search_reader.hpp>
+#include <headroom/io/sweep_reader.hpp>
 
 #include <doctest/doctest.h>
 
@@ -45,6 +46,50 @@ TEST_CASE("sentences") {
   says(R"({"model": "llama-3.1-8b", "batch": {"sequence": 4096, "global": -1}})", "batch.global");
   says(R"({"model": "llama-3.1-8b", "parallel": {"tensors": "auto"}, "batch": {"sequence": 4096}})", "parallel.tensors cannot be \"auto\"");
   says("[]", "an object");
+}
+
+TEST_CASE("what hardware that is \"auto\" needs, to the word") {
+  const auto said = [](const std::string& hardware) {
+    try {
+      (void)read((R"({"model": "llama-3.1-8b", "batch": {"sequence": 4096, "global": 64}, "hardware": )" + hardware + "}").c_str());
+    } catch (const error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  CHECK(said(R"({"gpu": "h100-sxm-80gb", "nodes": "auto", "max_nodes": 4})").empty());
+  CHECK(said(R"({"gpu": "h100-sxm-80gb", "nodes": "auto"})") == "headroom: hardware.max_nodes is required where hardware.nodes is \"auto\": the most there can be");
+  CHECK(said(R"({"gpu": "h100-sxm-80gb", "gpus_per_node": "auto"})") == "headroom: hardware.max_gpus_per_node is required where hardware.gpus_per_node is \"auto\": the most there can be");
+  CHECK(said(R"({"gpu": "h100-sxm-80gb", "nodes": 2, "max_nodes": 4})") == "headroom: hardware.max_nodes goes with hardware.nodes \"auto\"");
+  CHECK(said(R"({"gpu": ["h100-sxm-80gb", "a100-sxm-80gb"], "nodes": "auto", "max_nodes": 4})") == "headroom: hardware.nodes cannot be \"auto\" for several kinds of GPU: which would go is not said");
+  CHECK(said(R"({"gpu": "h100-sxm-80gb", "nodes": "auto", "max_nodes": 0})") == "headroom: hardware.max_nodes must be a whole number from 1 to 1048576, found 0");
+}
+
+TEST_CASE("searches of a sweep, and what none is") {
+  const auto of = [](const std::string& sweep) {
+    try {
+      return std::to_string(io::detail::sweep_values(io::parse_json(sweep, "sweep")).size());
+    } catch (const error& e) {
+      return std::string{e.what()};
+    }
+  };
+  const auto list = [](int n) {
+    std::string all = "[1";
+    for (int i = 2; i <= n; ++i) all += ", " + std::to_string(i);
+    return all + "]";
+  };
+  const auto most = io::detail::most_searches;
+  const auto n = static_cast<int>(most);
+  CHECK(of(R"({"batch.micro": [1, 2, 3], "batch.sequence": [1, 2]})") == "6");
+  CHECK(of(R"([{"batch.micro": 1}, {"batch.micro": 2}])") == "2");
+  CHECK(of("{\"batch.micro\": " + list(n) + "}") == std::to_string(most));
+  CHECK(of("{\"batch.micro\": " + list(n + 1) + "}") == "headroom: sweep has more than " + std::to_string(most) + " combinations");
+  CHECK(of(R"({"batch.micro": []})") == "headroom: sweep.batch.micro must be a list of values, found an empty list");
+  CHECK(of(R"({"batch.micro": 3})") == "headroom: sweep.batch.micro must be a list of values, found 3");
+  for (const auto* none : {"[]", "{}"}) CHECK(of(none).find("headroom: sweep must be an object of lists, or a list of objects, found ") == 0);
+  CHECK(of("7") == "headroom: sweep must be an object of lists, or a list of objects, found 7");
+  CHECK(of("[{}]").find("headroom: sweep[0] must be an object of keys and their values, found ") == 0);
+  CHECK(of("[3]") == "headroom: sweep[0] must be an object of keys and their values, found 3");
 }
 
 }  // namespace test_search_reader
