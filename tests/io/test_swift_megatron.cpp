@@ -285,7 +285,20 @@ TEST_CASE("Qwen3.5's layers over Megatron-Core are divided by heads, unless they
   CHECK(estimate(j).ranks[0].at_peak[row::model_parameters].count() == n);
   CHECK(holds(refusal_of({{"run.sh", "export USE_MCORE_GDN=0\n" + run}}), "run.sh:1: USE_MCORE_GDN=0: transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core"));
   CHECK(job_of({{"run.sh", "export USE_MCORE_GDN=1\n" + run}}) == j);
-  CHECK(holds(refusal_of({{"next.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-Next-80B-A3B-Instruct --tuner_type lora --max_length 1024\n"}}), "transformers' own Gated DeltaNet"));
+  // Qwen3-Next's since 4.3.
+  const imported::text next{"next.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-Next-80B-A3B-Instruct --tuner_type lora --tensor_model_parallel_size 2 --sequence_parallel true --expert_model_parallel_size 4 --recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --max_length 1024\n"};
+  CHECK(holds(refusal_of({next}, {"environment.ms-swift=4.2"}), "transformers' own Gated DeltaNet, whole on every GPU"));
+  CHECK(holds(refusal_of({{"next.sh", "export USE_MCORE_GDN=0\n" + next.said}}), "USE_MCORE_GDN=0: transformers' own Gated DeltaNet"));
+  const auto divided = job_of({next});
+  CHECK(divided.model == job_of({next}, {"environment.ms-swift=4.3"}).model);
+  CHECK(divided.model.label.view() == "qwen3-next-80b-a3b");
+  CHECK(divided.model.mtp_layers == 0);
+  CHECK(divided.parallel.expert == 4);
+  // Half of what is not experts lies on each of two ranks, and a quarter of the experts: 48 layers of 512, of 3 matrices of 2,048 × 512.
+  const auto weights = estimate(divided).ranks[0].at_phase[static_cast<std::size_t>(phase::load)][row::model_parameters].count();
+  const std::int64_t all = count(divided.model).total.count(), routed = 48LL * 512 * 3 * 2048 * 512;
+  CHECK(weights > 2 * ((all - routed) / 2 + routed / 4));
+  CHECK(weights < 2 * ((all - routed) / 2 + routed / 4) * 102 / 100);
   // Under GRPO a colocated engine has states beside its keys and values.
   const auto grpo = job_of({{"grpo.sh", "NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen3.5-35B-A3B --expert_model_parallel_size 8 --global_batch_size 64 --micro_batch_size 1 --steps_per_generation 2 --num_generations 8 --use_vllm true "
                                         "--vllm_mode colocate --vllm_gpu_memory_utilization 0.5 --vllm_tensor_parallel_size 2 --vllm_max_model_len 9192 --max_length 1000 --max_completion_length 8192 --tuner_type lora --beta 0 --sleep_level 1 "

@@ -39,6 +39,14 @@ TEST_CASE("a frozen tower that is checkpointed is asked for a gradient before 4.
   CHECK_FALSE(job_of({{"run.sh", "NPROC_PER_NODE=1 MAX_PIXELS=602112 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --tuner_type lora"}}).recompute.frozen_towers);
 }
 
+TEST_CASE("over Megatron-Core a frozen tower that is checkpointed is said to keep more") {
+  const std::string run = "NPROC_PER_NODE=1 MAX_PIXELS=602112 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --tuner_type lora ";
+  const auto says = [](const io::draft& d) { return std::any_of(d.assumed.begin(), d.assumed.end(), [](const std::string& a) { return holds(a, "what it keeps for it is not counted"); }); };
+  CHECK(says(draft_of({{"run.sh", run + "--vit_gradient_checkpointing true"}})));
+  CHECK_FALSE(says(draft_of({{"run.sh", run}})));
+  CHECK_FALSE(says(draft_of({{"run.sh", run + "--vit_gradient_checkpointing false"}})));
+}
+
 TEST_CASE("a tower is checkpointed or not, whatever the language model is") {
   const auto apart = said(sees + "--gradient_checkpointing false --vit_gradient_checkpointing true").recompute;
   CHECK(apart.mode == recompute_mode::none);

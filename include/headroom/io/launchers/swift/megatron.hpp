@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/megatron/import.hpp>
 #include <headroom/io/launchers/swift/keys.hpp>
+#include <headroom/io/launchers/swift/megatron_delta.hpp>
 #include <headroom/io/launchers/swift/megatron_images.hpp>
 #include <headroom/io/launchers/swift/megatron_methods.hpp>
 #include <headroom/io/launchers/swift/packed_sides.hpp>
@@ -80,9 +81,7 @@ class swift_megatron {
     const auto m = model_of(*d_);
     const bool sees = m.vision.layers > 0;
     const auto pixels = pixels_over_megatron(*d_, v_, m);
-    // mcore-bridge f020e479 of 2026-05-04: model/gpts/qwen3_next.py, and model/mm_gpts/qwen3_5.py where USE_MCORE_GDN is 0.
-    if (m.recurs() && (d_->whole_delta || !sees))
-      fail("headroom: " + (d_->whole_delta ? d_->whole_delta->place + ": " + d_->whole_delta->word : v_.place("model")) + ": transformers' own Gated DeltaNet, whole on every GPU, is not modelled over Megatron-Core by this version: Qwen3.5's, which is divided by heads unless USE_MCORE_GDN is 0, is");
+    if (m.recurs()) swift_delta(*d_, sees, v_.place("model"));
     if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
     if (methods.generates()) completions(methods);
     else batch();

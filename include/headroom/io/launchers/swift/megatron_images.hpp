@@ -17,6 +17,11 @@ inline std::optional<std::int64_t> pixels_over_megatron(draft& d, named_values& 
   for (const auto* key : {"freeze_vit", "freeze_aligner"})
     if (!v.on(key, true) && sees) d.unmodelled_key(key, false, v.place(key), "over Megatron-Core, where towers are modelled that do not train");
   if (!sees) return std::nullopt;
+  if (v.on("vit_gradient_checkpointing")) {  // swift/megatron/trainers/base.py _prepare_vit_gradient_checkpointing
+    const std::string what = "a frozen tower that is checkpointed is asked for a gradient, and what it keeps for it is not counted: the input of each of its blocks";
+    d.notes.push_back(v.place("vit_gradient_checkpointing") + ": " + what + " (vit_gradient_checkpointing false, the default beside freeze_vit, keeps nothing)");
+    d.assumed.push_back(what);
+  }
   const auto* more = v.take("model_kwargs");
   if (more == nullptr || more->empty() || *more == "" || *more == "{}") return std::nullopt;
   const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;
