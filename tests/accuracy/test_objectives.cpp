@@ -58,7 +58,8 @@ TEST_CASE("DPO, KTO, ORPO, SimPO and GKD, over Megatron's layers, too: every run
 }
 
 // Found when all above stood, and read from their own scripts: nothing was changed for them. Every limit on NeMo-RL's memory is one on a run that passed.
-TEST_CASE("runs that nothing was looked at for") {
+// Nine of 21 that could be predicted, chosen afterwards: those whose rows' lengths are largely known. All 21 have a median error of 13.3 %.
+TEST_CASE("runs that no prediction was changed for") {
   const std::map<std::string, int> predicted{
       {"mswift-reward-qwen2.5vl-7b-tp2-packed", 92}, {"mswift-reward-qwen3-30b-a3b-lora-ep2-packed", 89}, {"mswift-kto-qwen2.5-7b-tp4-packed", 91},
       {"mswift-dpo-qwen3-4b-tp4-grouped", 82},       {"mswift-dpo-qwen2.5vl-7b-tp4-packed", 90},           {"mswift-dpo-qwen3-4b-tp4-packed", 92},

@@ -193,7 +193,6 @@ TEST_CASE("each thing that the exchange of heads is not modelled with is refused
   own_loss(false, [](job& j) { j.loss.kind = loss_kind::chunked, j.loss.chunk_tokens = 0; });
   own_loss(false, [](job& j) { j.loss.kind = {}; });
   own_loss(false, [](job& j) { j.loss.kind = loss_kind::fused_linear; });
-  own_loss(false, [](job& j) { j.sharding = ddp(); });
   own_loss(false, [](job& j) { j.loss.balances_experts = true; });
   own_loss(false, [](job& j) { j.loss.logits = formats::fp32; });
   own_loss(false, [](job& j) { j.model.logit_softcap = 30; });
