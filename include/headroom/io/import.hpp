@@ -33,6 +33,7 @@ inline void say_key(draft& d, const std::string& said) {
 }
 
 /// Adds what a file says; its path is for errors, and tells programs whose folders say what they are. Nothing but `text` is read.
+/// Errors: job_error for what is not read in it.
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
   if (!in.broken.empty()) fail(in.broken);
   with.script.path = in.file.generic_string();
