@@ -47,9 +47,11 @@ def run(areas, folder):
 def summary(merged, programs):
   """Every header's counts."""
   objects = [word for program in programs[1:] for word in ("-object", program)]
-  text = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects, ROOT / "include"],
+  text = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects],
                         check=True, capture_output=True, text=True).stdout
-  return {str(pathlib.Path(f["filename"]).relative_to(ROOT)): f["summary"] for f in json.loads(text)["data"][0]["files"]}
+  # A compiler's cache spells a header from the folder of the build: BUILD/../include.
+  named = ((pathlib.Path(f["filename"]).resolve(), f["summary"]) for f in json.loads(text)["data"][0]["files"])
+  return {str(path.relative_to(ROOT)): counts for path, counts in named if path.is_relative_to(ROOT / "include")}
 
 
 def main():
