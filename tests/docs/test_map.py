@@ -49,6 +49,35 @@ def captured_bindings(text):
     return wrong
 
 
+CHANGES = re.compile(r"\b(?!walk_)\w+\(p[,)]|\bp\.(?:make|step|input)\(")
+
+
+def arguments(text, at):
+    """What stands between commas behind the opening bracket before `at`, and where its closing one is."""
+    parts, depth = [""], 0
+    for i in range(at, len(text)):
+        if depth == 0 and text[i] == ")":
+            return parts, i
+        depth += (text[i] in "([{") - (text[i] in ")]}")
+        parts = parts + [""] if depth == 0 and text[i] == "," else parts[:-1] + [parts[-1] + text[i]]
+    return parts, len(text)
+
+
+def unordered(text):
+    """Calls of which two arguments, and sums of which two terms, put steps into a program: g++ takes the last first, clang the first."""
+    wrong = []
+    for found in re.finditer(r"[\w>)]\(", text):
+        parts, end = arguments(text, found.end())
+        if sum(bool(CHANGES.search(part)) for part in parts) > 1:
+            wrong.append(text[found.start():end + 1])
+    for found in CHANGES.finditer(text):
+        behind = text[arguments(text, found.end() if found[0].endswith("(") else text.index("(", found.start()) + 1)[1] + 1:].split(";")[0]
+        term = re.match(r"(?:\.bit\(\))?\s*[|+*-]\s([^,;]*)", behind)
+        if term and CHANGES.search(term[1]):
+            wrong.append(found[0] + behind)
+    return wrong
+
+
 class TheMap(unittest.TestCase):
     def headers(self):
         return {str(p.relative_to(LIBRARY)): p.read_text() for p in sorted(LIBRARY.rglob("*.hpp"))}
@@ -97,6 +126,18 @@ class TheMap(unittest.TestCase):
 
         for path in includes:
             visit(path)
+
+    def test_steps_of_a_program_have_an_order(self):
+        for path, text in self.headers().items():
+            if path.startswith("block/"):
+                with self.subTest(path=path):
+                    self.assertEqual([call for call in unordered(text) if "[&]" not in call], [], "name the first, and then the second")
+
+    def test_what_has_no_order_is_seen(self):
+        self.assertEqual(unordered("y = add(p, first(p, x), second(p, x));"), ["d(p, first(p, x), second(p, x))"])
+        self.assertEqual(len(unordered("p.step(p.make(a, 2).bit() | p.make(b, 2), c);")), 1)
+        self.assertEqual(unordered("const auto y = first(p, x);\n const auto z = add(p, y, second(p, x));"), [])
+        self.assertEqual(unordered("return {first(p, x), second(p, y)};"), [])
 
 
 class TheTests(unittest.TestCase):

@@ -91,7 +91,9 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
   } else {
     const auto y = part == layer_part::attention ? mixed(first) : ops::feed_forward(p, s, trained, first);
     ops::name_to_end(p, s, first.bit());
-    const auto sum = m.normed_residual ? ops::add(p, ops::scale(p, s, first), ops::scale(p, s, branch(y))) : ops::add(p, x, branch(y));
+    const auto side = branch(y);
+    const auto residual = m.normed_residual ? ops::scale(p, s, first) : x;
+    const auto sum = ops::add(p, residual, m.normed_residual ? ops::scale(p, s, side) : side);
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] {

@@ -214,7 +214,8 @@ constexpr program repeated_experts_block(const scene& s, const module_set& train
   program p(s.granule);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
   const auto n = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
-  const auto y = ops::add(p, ops::shared_experts(p, s, trained, n), ops::repeated_experts(p, s, trained, n));
+  const auto routed = ops::repeated_experts(p, s, trained, n);
+  const auto y = ops::add(p, ops::shared_experts(p, s, trained, n), routed);
   p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
   return p;
 }

@@ -82,7 +82,9 @@ constexpr tensor norm_and_turn(program& p, const scene& s, tensor x, bool trains
   const auto width = s.model->head_width();
   const auto y = p.make(p.elements(x), p.width(x)), statistic = p.make(p.elements(x) / width, 4);
   const auto copies = s.packed || s.samples == 1 ? 0 : checked::mul(s.tokens, s.model->rotary_width());
-  const auto tables = copies == 0 ? tensor_set{0} : p.make(copies, s.width) | p.make(copies, s.width);
+  tensor_set tables = 0;
+  if (copies != 0) tables |= p.make(copies, s.width).bit();
+  if (copies != 0) tables |= p.make(copies, s.width).bit();
   p.step(x.bit(), y | statistic | tables, {.saves = x | statistic | tables, .weight_gradient = trains ? p.rounded(width, s.weight_width) : bytes{0}});
   return y;
 }

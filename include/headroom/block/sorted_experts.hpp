@@ -133,7 +133,8 @@ constexpr program sorted_experts_block(const scene& s, const module_set& trained
   if (shares) y = ops::add(p, y, ops::pass_shared_gate(p, s, trained, n, shared));
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trained.has(module::norm));
   y = ops::drop(p, y, s.drops.hidden);
-  p.set_output(m.normed_residual ? ops::add(p, ops::scale(p, s, n), ops::scale(p, s, y)) : ops::add(p, x, y));
+  const auto residual = m.normed_residual ? ops::scale(p, s, n) : x;
+  p.set_output(ops::add(p, residual, m.normed_residual ? ops::scale(p, s, y) : y));
   return p;
 }
 
