@@ -99,7 +99,7 @@ void types_of(lines& l) {
     for (const auto held : io::detail::walked_over_text) alone = alone || held == type;
     l.add(std::string{type}, alone ? "walked over text alone" : "walked", prefixes);
   }
-  for (const auto& [type, classes] : counted) l.add(std::string{type}, walked.contains(type) ? "counted alone, of these classes" : "counted alone", classes);
+  for (const auto& [type, classes] : counted) l.add(std::string{type}, walked.contains(type) ? "counted alone, of these classes" : io::detail::find_held(type) != nullptr ? "walked over text alone" : "counted alone", classes);
 }
 
 }  // namespace

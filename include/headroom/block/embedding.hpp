@@ -19,7 +19,7 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   // More than 3,072 tokens are sorted, and a partial sum in fp32 is made for each token and for every tenth (native/cuda/EmbeddingBackwardKernel.cu, NROWS_PER_THREAD).
   const bool sorts = trains && !s.host && s.tokens > 3072;
   const auto sums = sorts ? p.rounded(checked::mul(s.tokens / 10 + s.tokens, m.embedding_width()), 4) : bytes{0};
-  p.step(0, x.bit(), {.backward_temporary = sums, .weight_gradient = trains ? p.rounded(checked::mul(s.divided(s.vocabulary), m.embedding_width()), width) : bytes{0}});
+  p.step(0, x.bit(), {.backward_temporary = sums, .weight_gradient = trains ? p.rounded(checked::mul(checked::add(s.divided(s.vocabulary), m.vision.words), m.embedding_width()), width) : bytes{0}});
   if (m.layer_input.width > 0) {  // read by every layer: see step_facts::layer_inputs
     if (s.embedding_is_leaf) p.require_gradient(x);
     const auto own = ops::make_layer_inputs(p, s, trained, x), read = p.view(x, n);

@@ -24,7 +24,7 @@ constexpr objection check_layers(const job& j, const auto& no) {
   if (const auto why = check_attention_parts(j, no)) return why;
   if (const auto why = check_images(m.vision, j.batch.images, no)) return why;
   if (const auto why = check_tower_recompute(j, no)) return why;
-  if (m.vision.held > 0)
+  if ((m.vision.held | m.vision.words) > 0)
     if (const auto why = check_held_towers(j, no)) return why;
   if (m.vision.kind != vision_kind::none)
     if (const auto why = check_tower_layers(j, no)) return why;

@@ -21,7 +21,7 @@ constexpr objection check_numbers(const shape& m, const auto& no) {
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | m.encoder.vocab | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
-                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler | v.image | v.image_height | v.slices | v.grid | v.held;
+                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.tokens | v.resampler | v.image | v.image_height | v.slices | v.grid | v.held | v.words;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
   return {};
 }

@@ -63,7 +63,7 @@ constexpr std::int64_t norms_per_layer(const shape& m) {
 /// Token embedding, positions, segments and the norm after them (BertEmbeddings, BloomModel, OPTDecoder).
 constexpr void add_embedding(inventory& list, const shape& m) {
   const std::int64_t width = m.embedding_width();
-  list.add({.role = module::embedding, .rows = m.vocab, .columns = width, .split = split_axis::vocabulary});
+  list.add({.role = module::embedding, .rows = checked::add(m.vocab, m.vision.words), .columns = width, .split = split_axis::vocabulary});
   const auto table = m.narrow_embedding ? width : m.hidden;  // of positions and segments
   if (m.narrow_embedding) {
     add_matrix(list, weight_place{}, module::embedding, m.hidden, width, split_axis::none, true);

@@ -75,6 +75,7 @@ struct vision_shape {
   std::int64_t grid{};              ///< LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids. InternVL: tiles of an image at most; 0: twelve
   std::int64_t unread{};            ///< blocks behind the one whose result the projector reads: they run, keep nothing, and have no gradients (LLaVA's: one)
   std::int64_t held{};              ///< parameters of towers for which there is no program (Gemma 4 E2B's, that see and hear), beside no other: they are held frozen, and never run
+  std::int64_t words{};             ///< rows of the table of words that the head does not have (Llama 3.2 Vision: eight)
   bool operator==(const vision_shape&) const = default;
 };
 

@@ -208,6 +208,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::attention_by_math, without_spread::decides,
      "PyTorch has no fused attention kernel for this format on this GPU (fp32, and any format before Ampere, with fewer heads of keys than of queries, up to torch "
      "2.13; bf16 before Ampere), or for Falcon's one head of keys (attention flash has): scores of sequence x sequence are written out in fp32. bf16 or its autocast from Ampere on, or fp16 with as many heads, needs none."},
+    {assumption::towers_held, without_spread::decides,
+     "samples are text alone (batch.images.none): the weights of what sees and hears are counted, and no picture and no sound goes through them, so that "
+     "nothing else of them is in these numbers."},
 });
 // clang-format on
 static_assert([] {

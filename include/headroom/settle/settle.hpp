@@ -119,6 +119,7 @@ constexpr void settle_step(settled_job& r) {
   if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
   if (j.undated) a.add(assumption::newest_framework);
   if (r.model.vision.layers > 0 && !j.batch.images.none) a.add(assumption::towers_on_few_runs);
+  if (r.model.vision.held > 0) a.add(assumption::towers_held);
   if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
   if (j.framework.adapters.parallel) a.add(r.model.sparse() ? assumption::swift_experts_over_megatron : assumption::swift_over_megatron);
   if (j.framework.kernels.adapted()) a.add(assumption::unsloth_by_source);

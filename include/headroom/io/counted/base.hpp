@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/tally.hpp>
-#include <headroom/io/huggingface.hpp>
+#include <headroom/io/huggingface/walked.hpp>
 
 #include <optional>
 
@@ -30,7 +30,7 @@ inline std::optional<shape> walked_inner(const config& c, const std::string& typ
       auto inner = c.object();
       inner["model_type"] = type;
       inner["architectures"] = json::array({std::string{f.prefix} + "Model"});
-      auto model = model_from_config(inner, c.path());
+      auto model = walked_config(inner, c.path());
       ask_all(c);
       return model;
     }

@@ -143,7 +143,7 @@ inline void count_bros_relations(const config& c, tally& t) {
 inline void count_gpt2_double(const config& c, tally& t) {
   auto inner = c.object();
   inner["architectures"] = json::array({"GPT2LMHeadModel"});
-  const auto m = model_from_config(inner, c.path());
+  const auto m = walked_config(inner, c.path());
   t.model(count(m));
   ask_all(c);
   if (const auto type = c.text({"summary_type"}, "cls_index"); type == "attn") complain(c.at("summary_type") + " must not be \"attn\", which the class does not build");

@@ -10,8 +10,8 @@
 namespace headroom::io::detail {
 
 /// InklingTextModel: convolutions over keys, values and both blocks' outputs, positions as logits, a trained correction bias.
-/// The head is never tied. `buffers`: the correction is none of the parameters, as transformers has it since 5.17.
-inline language_model count_inkling_words(const config& c, tally& t, bool buffers) {
+/// The head is never tied. `whole` is the file, which says of which release it is.
+inline language_model count_inkling_words(const config& c, tally& t, const config& whole) {
   auto s = read_language(c, {66, 6144, 64, 8, 128, 24576, 201024});
   c.ignore({"unpadded_vocab_size", "log_scaling_n_floor", "log_scaling_alpha", "shared_expert_sink", "route_scale", "logits_mup_width_multiplier", "embedding_multiplier",
             "rms_norm_eps_moe_gate", "num_mtp_layers", "chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids", "number_of_conv_states", "model_max_length"});
@@ -49,6 +49,7 @@ inline language_model count_inkling_words(const config& c, tally& t, bool buffer
   e.shared = checked::mul(shared, e.ffn);
   count_mixture(t, s, e, sparse);
   t.add(component::mlp, 1, s.layers - sparse);
+  const bool buffers = since_5_17(whole, sparse > 0, "keeps the correction of a router's choice as a buffer");
   t.add(component::router, checked::add(checked::add(checked::mul(shared, s.hidden), buffers ? 0 : e.experts), 1), sparse);
   t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
   auto frame = count_frame(c, t, s);
@@ -56,7 +57,7 @@ inline language_model count_inkling_words(const config& c, tally& t, bool buffer
   return frame;
 }
 
-inline language_model count_inkling_text(const config& c, tally& t) { return count_inkling_words(c, t, from_5_17(c)); }
+inline language_model count_inkling_text(const config& c, tally& t) { return count_inkling_words(c, t, c); }
 
 /// One step of folding a patch: how many frames, rows and columns make one of `channels`.
 struct inkling_scale {
@@ -115,7 +116,7 @@ inline void count_inkling_vision(const config& c, tally& t, std::int64_t text) {
 
 /// InklingModel.
 inline language_model count_inkling(const config& c, tally& t) {
-  const auto text = count_inkling_words(c.child("text_config"), t, from_5_17(c));
+  const auto text = count_inkling_words(c.child("text_config"), t, c);
   const auto audio = c.child("audio_config");
   audio.ignore({"text_hidden_size", "hidden_size", "max_position_embeddings"});
   t.within(component::encoder, [&] {

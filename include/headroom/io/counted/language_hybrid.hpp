@@ -77,7 +77,9 @@ inline language_model count_zamba2(const config& c, tally& t) {
   expect(c, "hybrid_layer_ids", at);
   const auto hybrid = static_cast<std::int64_t>(at.size());
   const auto blocks = c.count({"num_mem_blocks"}, 1);
-  const bool by_turn = from_5_17(c);  // Zamba2Model.get_layers: a block's number was the layer's before 5.17, and is that of the hybrid layer since
+  bool shifted = false;
+  for (std::int64_t i = 0; i < hybrid; ++i) shifted = shifted || at[static_cast<std::size_t>(i)] % blocks != i % blocks;
+  const bool by_turn = since_5_17(c, shifted, "counts a shared block's turns by the layers that have one");  // Zamba2Model.get_layers: before 5.17 by all layers
   const auto turns = [&](std::int64_t index) {  // how many of the hybrid layers have an adapter in the block of that one
     std::int64_t n = 0;
     for (std::int64_t i = 0; i < hybrid; ++i) n += i % blocks == (by_turn ? index : at[static_cast<std::size_t>(index)]) % blocks ? 1 : 0;

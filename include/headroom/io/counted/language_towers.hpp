@@ -6,17 +6,22 @@
 
 namespace headroom::io::detail {
 
-/// modeling_mllama.py, MllamaTextModel: some layers attend to the picture alone. The embedding has eight rows more than the head, which is never tied.
-inline language_model count_mllama_text(const config& c, tally& t) {
-  auto s = read_language(c, {40, 4096, 32, 8, 0, 14336, 128256});
-  s.head_dim = s.hidden / s.heads;
-  std::vector<bool> crosses(static_cast<std::size_t>(s.layers));
+/// MllamaTextModel: which layers attend to the picture alone.
+inline std::vector<bool> mllama_crosses(const config& c, std::int64_t layers) {
+  std::vector<bool> crosses(static_cast<std::size_t>(layers));
   static const json usual{3, 8, 13, 18, 23, 28, 33, 38};
   const json* list = c.find({"cross_attention_layers"});
   if (list == nullptr || list->is_null()) list = &usual;
   if (!list->is_array()) complain(c.at("cross_attention_layers") + " must be a list of layer numbers, found " + shown(*list));
   for (const auto& one : *list)
-    if (const auto i = config::whole(one, c.at("cross_attention_layers"), 0, config::most); i < s.layers) crosses[static_cast<std::size_t>(i)] = true;
+    if (const auto i = config::whole(one, c.at("cross_attention_layers"), 0, config::most); i < layers) crosses[static_cast<std::size_t>(i)] = true;
+  return crosses;
+}
+/// modeling_mllama.py, MllamaTextModel: some layers attend to the picture alone. The embedding has eight rows more than the head, which is never tied.
+inline language_model count_mllama_text(const config& c, tally& t) {
+  auto s = read_language(c, {40, 4096, 32, 8, 0, 14336, 128256});
+  s.head_dim = s.hidden / s.heads;
+  const auto crosses = mllama_crosses(c, s.layers);
   std::int64_t cross = 0;
   for (const bool one : crosses) cross += one ? 1 : 0;
   count_attention(t, s, false, false, s.layers);

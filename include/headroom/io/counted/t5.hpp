@@ -21,7 +21,7 @@ struct t5_sizes {
 };
 
 inline t5_sizes read_t5_sizes(const config& c, const t5_family& f) {
-  const auto heads = c.count({"num_heads"}, f.heads);
+  const auto heads = c.count({"num_heads", "num_attention_heads"}, f.heads);
   const auto layers = c.number({"num_layers"}, f.layers, 0, config::most);
   require_equal(c, "num_hidden_layers", "num_layers", layers);  // another name of it, which the decoder's default does not follow
   c.ignore({"is_decoder"});
@@ -31,7 +31,7 @@ inline t5_sizes read_t5_sizes(const config& c, const t5_family& f) {
     complain(c.at("feed_forward_proj") + " must be the name of an activation, as relu, or one after \"gated-\", found " + quoted_word(kind));
   const bool gated = c.flag("is_gated_act", kind.starts_with("gated-"));  // as saved, it counts
   c.ignore({"dense_act_fn", "n_positions", "relative_attention_max_distance", "output_past", "scale_decoder_outputs"});
-  return {c.size({"vocab_size"}, f.vocab), c.size({"d_model", "hidden_size"}, 512), checked::mul(heads, c.size({"d_kv"}, 64)), c.size({"d_ff"}, f.ffn), heads,
+  return {c.size({"vocab_size"}, f.vocab), c.size({"d_model", "hidden_size"}, 512), checked::mul(heads, c.size({"d_kv", "head_dim"}, 64)), c.size({"d_ff"}, f.ffn), heads,
           c.size({"relative_attention_num_buckets"}, 32), layers, c.nullable({"num_decoder_layers"}, layers, layers, 0, config::most), gated};
 }
 

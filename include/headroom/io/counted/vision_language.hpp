@@ -3,7 +3,6 @@
 #pragma once
 
 #include <headroom/io/counted/vision_language_towers.hpp>
-#include <headroom/io/huggingface/lfm2_vl.hpp>
 
 namespace headroom::io::detail {
 
@@ -113,6 +112,12 @@ inline language count_cohere2_vision(const config& c, tally& t) {
   t.linear(component::projector, checked::mul(width, checked::mul(side, side)), inside, true);
   t.linear(component::projector, inside / 2, l.hidden, true);
   return l;
+}
+
+/// What its processor reads of the file, and the network does not.
+inline void pass_over_tiles(const config& c) {
+  c.ignore({"image_token_id", "image_token_index", "do_image_splitting", "encoder_patch_size", "max_image_tokens", "max_num_patches", "max_pixels_tolerance", "max_tiles", "min_image_tokens", "min_tiles", "tile_size",
+            "use_image_special_tokens", "use_thumbnail", "vision_feature_layer"});
 }
 
 /// modeling_lfm2_vl.py.

@@ -140,7 +140,7 @@ inline shape read_dense(const config& c, const dense_family& f) {
   m.head_dim = c.nullable({"head_dim"}, f.head_dim, 0);
   m.ffn = c.size({"intermediate_size"}, f.ffn);
   m.vocab = c.size({"vocab_size"}, f.vocab);
-  m.max_positions = c.size({"max_position_embeddings"}, f.positions);
+  m.max_positions = c.nullable({"max_position_embeddings"}, f.positions, f.positions == ask ? 0 : f.positions, 0);  // of turned heads, which have no table
   m.tied = c.flag("tie_word_embeddings", f.tied);
   m.activation = activation_of(c, {"hidden_act"}, f.activation);
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 100);

@@ -23,8 +23,6 @@ inline constexpr refused_family refused_families[] = {
     {"gemma3n", "its towers for pictures and sound"},
     {"nemotron-nas", "its layers, each of a shape of its own,"},
     {"openelm", "its layers, each of a shape of its own,"},
-    {"mllama", "its cross-attention layers"},
-    {"mllama_text_model", "its cross-attention layers"},
     {"longcat_flash", "its two attentions and zero experts in each layer"},
     {"deberta", "its disentangled attention"},
     {"phi3small", "its block-sparse attention"},

@@ -4,14 +4,13 @@
 
 #include <headroom/io/huggingface/glm4v.hpp>
 #include <headroom/io/huggingface/hearing.hpp>
-#include <headroom/io/huggingface/lfm2_vl.hpp>
 #include <headroom/io/huggingface/onevision.hpp>
 #include <headroom/io/huggingface/vision.hpp>
 
 namespace headroom::io::detail {
 
 /// Types whose towers are held and never run.
-inline constexpr std::string_view walked_over_text[] = {"qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker", "voxtral", "qwen2_audio", "kimi_k25", "lfm2_vl"};
+inline constexpr std::string_view walked_over_text[] = {"qwen2_5_omni", "qwen2_5_omni_thinker", "qwen3_omni_moe", "qwen3_omni_moe_thinker", "voxtral", "qwen2_audio", "kimi_k25"};
 
 /// Models that see, but for those whose code comes beside the checkpoint. The bare class has no head; some have a classifier over the language model.
 inline bool read_seeing(const config& c, std::string_view type, task head, shape& m) {
@@ -46,8 +45,6 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_qwen2_audio(c);
   else if (type == "kimi_k25")
     m = read_kimi_k25(c);
-  else if (type == "lfm2_vl")
-    m = read_lfm2_vl(c);
   else
     return false;
   const bool classifies = (head == task::sequence && (newest || type == "gemma3")) || (head == task::token && newest);

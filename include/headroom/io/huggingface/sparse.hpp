@@ -54,6 +54,8 @@ inline void read_deepseek_experts(const config& c, shape& m, std::int64_t expert
   m.experts.shared = c.nullable({"n_shared_experts"}, shared, 0, 0, config::most);
   m.experts.shared_ffn = checked::mul(m.experts.shared, m.experts.ffn);
   m.experts.first_dense_layers = c.number({"first_k_dense_replace"}, dense, 0, config::most);
+  if (const json* said = c.find({"n_routed_experts", "num_local_experts"}); said != nullptr && *said == 0 && m.experts.first_dense_layers < m.layers)
+    complain(c.at("n_routed_experts") + " must be at least 1 where layers have experts (first_k_dense_replace), or null, found 0");
   if (const auto step = c.count({"moe_layer_freq"}, 1); step > 1)  // DeepSeek: layer % moe_layer_freq == 0
     for (std::int64_t i = m.experts.first_dense_layers; i < m.layers; ++i)
       if (i % step != 0) make_dense(c, "moe_layer_freq", m, i);

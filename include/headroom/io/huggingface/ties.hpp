@@ -60,6 +60,12 @@ inline bool reads_outer_alone(const config& c) {
 /// Whether the file says that it is of 5.17 or a later release.
 inline bool from_5_17(const config& c) { return release_of(c) >= 5 && !reads_outer_alone(c); }
 
+/// … where it matters to the count. A file that names no release is refused then; `what` says what of the class changed.
+inline bool since_5_17(const config& c, bool matters, const char* what) {
+  if (matters && release_of(c) == 0) complain(c.at("transformers_version") + " must be stated: transformers 5.17 " + what + ", as releases before do not");
+  return from_5_17(c);
+}
+
 /// … of classes that take the text's word where the outer one says no (transformers 5.17 configuration_qwen2_vl.py, _qwen2_5_vl.py, _glm4v.py,
 /// _glm4v_moe.py, _glm_ocr.py, _paddleocr_vl.py __post_init__, by pull request 45857 of 2026-08-25).
 inline void tie_around_or_in_text(const config& c, shape& m) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", false) || (m.tied && !reads_outer_alone(c))); }

@@ -129,6 +129,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("grid", v.grid, {}, 0, 64);
   k.whole("unread", v.unread);
   k.whole("held", v.held);
+  k.whole("words", v.words);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.
     if (const auto* r = k.take("resampler"); r != nullptr && r->is_object()) {

@@ -180,6 +180,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.vision.slices", "images or tiles of a sample; 0: one"},
     {"model.vision.unread", "blocks behind the one whose result the projector reads, which run and have no gradients (LLaVA's vision_feature_layer -2: 1)"},
     {"model.vision.held", "parameters of towers for which there is no program, beside no other (Gemma 4 E2B, E4B, models that hear): they are held frozen, and never run (batch.images.none)"},
+    {"model.vision.words", "rows of the table of words that the head does not have, beside held towers (Llama 3.2 Vision: 8)"},
     {"model.vision.grid", "LLaVA-OneVision: an image alone is cut into at most grid × grid tiles; 0: LLaVA-NeXT's five grids. InternVL: tiles of an image at most (max_dynamic_patch); 0: twelve"},
     {"model.vision.newline", "a learned vector ends each row of tiles (LLaVA-NeXT)"},
     {"model.vision.resampler", "learned queries of a resampler (MiniCPM-V), or {\"queries\", \"hidden\"}"},
