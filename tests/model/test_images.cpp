@@ -154,6 +154,20 @@ TEST_CASE("a video is so many pairs of frames, each resized as an image is") {
   CHECK(refused("qwen2.5-vl-7b", R"({"width": 64, "height": 64, "frames": 300})", 1 << 20).empty());
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 480, "frames": 8, "seconds": 4})"), "frames or seconds"));
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 480, "frames": 1})"), "from 2 to 65536"));
+  // A video of no seconds is none; that it is left out says so.
+  const auto unread = [](const char* said) {
+    try {
+      (void)job_of("qwen2.5-vl-7b", said);
+    } catch (const error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  CHECK(unread(R"({"width": 64, "height": 64, "seconds": 0})") == "headroom: batch.images.seconds must be a whole number from 1 to 1000000, found 0");
+  CHECK(unread(R"({"width": 64, "height": 64, "seconds": 1000001})") == "headroom: batch.images.seconds must be a whole number from 1 to 1000000, found 1000001");
+  CHECK(unread(R"({"width": 64, "height": 64, "frames": 65537})") == "headroom: batch.images.frames must be a whole number from 0 to 65536, found 65537");
+  CHECK(job_of("qwen2.5-vl-7b", R"({"width": 64, "height": 64, "frames": 0})") == job_of("qwen2.5-vl-7b", R"({"width": 64, "height": 64})"));
+  CHECK(job_of("qwen2.5-vl-7b", R"({"width": 64, "height": 64, "seconds": 1000000, "max_pixels": 3136})").batch.images.seconds == 1'000'000);
   CHECK(says(refused("gemma-3-4b", R"({"frames": 8})"), "of videos that Qwen-VL's towers read"));
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 1280, "height": 720, "frames": 16})", 5759), "they are (found 5760)"));
 }

@@ -17,6 +17,7 @@ inline void say_key(draft& d, const std::string& said) {
   const auto equals = said.find('=');
   if (equals == std::string::npos || equals == 0) fail("headroom: --set must be KEY=VALUE, found " + in_quotes(said));
   const auto text = said.substr(equals + 1), key = said.substr(0, equals);
+  detail::check_parts(key, "--set");
   const bool begins_json = text.empty() || text[0] == '{' || text[0] == '[' || text[0] == '"';
   const bool word = !begins_json && !json_value::accept(text);  // a name, a date
   const bool version = key == "framework.version" || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers" || key == "environment.ms-swift" || key == "environment.verl" || key == "environment.openrlhf" || key == "environment.accelerate";  // 2.10 is no number

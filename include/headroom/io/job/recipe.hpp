@@ -141,8 +141,8 @@ void describe(Keys& k, image_batch& b) {
   k.whole("max_pixels", b.max_pixels);
   k.flag("none", b.none);
   k.whole("pixels", b.pixels);
-  k.whole("frames", b.frames);
-  k.whole("seconds", b.seconds);
+  k.whole("frames", b.frames, {}, 0, 65'536);
+  k.whole("seconds", b.seconds, {}, 1, 1'000'000);
 }
 
 template <class Keys>

@@ -4,6 +4,8 @@
 
 #include <headroom/io/syntax/json_value.hpp>
 
+#include <algorithm>
+
 namespace headroom::io {
 
 inline constexpr std::size_t largest_file = std::size_t{16} << 20;   ///< JSON, records and logs
@@ -27,6 +29,10 @@ inline void check_depth(std::size_t depth, const std::string& source) {
 /// Keys stand in the paths of all that lies below them: without a limit a short file would take gigabytes.
 inline void check_key(std::string_view key, const std::string& source) {
   if (key.size() > longest_key) fail("headroom: " + source + ": a key is longer than " + std::to_string(longest_key) + " bytes: " + in_quotes(key.substr(0, 40)));
+}
+/// A key with dots is a section in a section for each.
+inline void check_parts(std::string_view key, const std::string& source) {
+  if (std::count(key.begin(), key.end(), '.') >= deepest_nesting) fail("headroom: " + source + ": a key has more than " + std::to_string(deepest_nesting) + " parts: " + in_quotes(key, 40));
 }
 inline void check_count(std::size_t values, const std::string& source, std::size_t most) {
   if (values > most) fail("headroom: " + source + " holds more than " + std::to_string(most) + " values");

@@ -41,7 +41,7 @@ inline python_source python_of_notebook(std::string_view text, const std::string
     r.text += said;
   };
   for (const auto& cell : root["cells"]) {
-    if (!cell.is_object() || cell.value("cell_type", "") != "code" || !cell.contains("source")) continue;
+    if (!cell.is_object() || cell.value("cell_type", json_value{}) != "code" || !cell.contains("source")) continue;
     const auto& said = cell["source"];
     std::vector<std::string> lines;
     if (said.is_string()) lines.push_back(said.get<std::string>());

@@ -52,7 +52,7 @@ class shell_parser {
       s_.unquoted();
     else if (c == open_from)
       s_.opened();
-    else if (const auto length = c == '{' ? shell_braces(c_.text.substr(c_.at)) : 0; length > 0)
+    else if (const auto length = c == '{' ? braces_.length_at(c_.text, c_.at) : 0; length > 0)
       s_.placeholder(length);
     else if (c == '(')
       bracket();
@@ -252,6 +252,7 @@ class shell_parser {
   shell_script script_;
   shell_run run_;
   int level_{};      ///< of scripts within scripts
+  shell_braces braces_;
   bool pattern_{};   ///< the words are a pattern of a case
   bool redirects_{}; ///< the next word is a file's name
   bool writes_{};    ///< … to which the command writes

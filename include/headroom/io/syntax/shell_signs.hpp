@@ -28,12 +28,21 @@ inline std::size_t shell_placeholder(std::string_view text) {
   return end + 1 >= text.size() || shell_blank(text[end + 1]) ? end + 1 : 0;
 }
 
-/// Length of {a,b} or {1..8}, of which the shell makes several words, and which stays open; 0: no such thing.
-inline std::size_t shell_braces(std::string_view text) {
-  const auto end = text.find_first_of(" \t\n;'\"`}", 1);
-  if (end == std::string_view::npos || text[end] != '}') return 0;
-  const auto inside = text.substr(1, end - 1);
-  return inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos ? end + 1 : 0;
-}
+/// {a,b} and {1..8}, of which the shell makes several words, and which stay open.
+class shell_braces {
+ public:
+  /// The length of those that begin at a brace; 0: no such thing.
+  [[nodiscard]] std::size_t length_at(std::string_view text, std::size_t at) {
+    if (at < none_before_) return 0;
+    const auto end = std::min(text.find_first_of(" \t\n;'\"`}", at + 1), text.size());
+    const auto inside = text.substr(at + 1, end - at - 1);
+    if (end < text.size() && text[end] == '}' && (inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos)) return end + 1 - at;
+    none_before_ = end;
+    return 0;
+  }
+
+ private:
+  std::size_t none_before_ = 0;  ///< what does not end here ends nowhere within
+};
 
 }  // namespace headroom::io::detail

@@ -24,6 +24,7 @@ inline void nemo_launch(draft& d, std::span<const shell_word> words, std::string
   const auto begin = words.empty() ? 1 : words[0].line;
   document over{.source = source, .root = json_value::array(), .lines = {}};  // in the order in which they are applied
   const auto say = [&](const std::string& key, json_value value, int line) {
+    check_parts(key, at(line));
     over.root.push_back(json_value::array({key, std::move(value)}));
     over.lines[key] = line;
   };
@@ -31,10 +32,11 @@ inline void nemo_launch(draft& d, std::span<const shell_word> words, std::string
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& w = words[i];
     std::string_view text = w.text;
+    const auto equals = text.find('=');
     if (text.starts_with("--config=")) file = w.shown().substr(9);
     else if (text == "--config" && i + 1 < words.size()) file = words[++i].shown();
     else if (text.starts_with('~')) say(std::string{text.substr(0, text.find('='))}, nullptr, w.line);
-    else if (text.starts_with('-') || text.find('=') == std::string_view::npos) fail("headroom: " + at(w.line) + ": " + in_quotes(w.shown()) + " is no KEY=VALUE of NeMo-RL's");
+    else if (text.starts_with('-') || equals == std::string_view::npos || equals == text.find_first_not_of('+')) fail("headroom: " + at(w.line) + ": " + in_quotes(w.shown()) + " is no KEY=VALUE of NeMo-RL's");
     else {
       while (text.starts_with('+')) text.remove_prefix(1);
       const std::string key{text.substr(0, text.find('='))};

@@ -14,6 +14,7 @@ namespace headroom::io::detail {
 inline document recipe_with(const draft& d, const std::string& source) { return d.recipe ? *d.recipe : document{.source = source, .root = json_value::object(), .lines = {}}; }
 inline void say_over(document& whole, const std::string& source, const argument& a, std::string_view class_key) {
   const std::string_view name = a.name;
+  check_parts(name, source + ":" + std::to_string(a.line));
   const bool tune = class_key == "_component_";
   if (!tune || !(never_matters(torchtune_passed, name) || never_matters(torchtune_passed, name.substr(0, name.find('.'))))) check_known(a, source);
   std::string word;
@@ -66,7 +67,7 @@ inline void tune_launch(draft& d, const shell_command& c, std::size_t i, const s
     else if (w.text.starts_with("--config="))
       d.named.push_back({file_kind::torchtune, w.shown().substr(9), place});
     else if (w.text.starts_with('~'))
-      put_at(whole.root, w.text.substr(1), nullptr, "_component_");
+      say_over(whole, source, {w.text.substr(1), {{"null", w.line}}, w.line}, "_component_");
     else if (equals != std::string::npos && !w.text.starts_with('-'))
       say_over(whole, source, {w.text.substr(0, equals), {{w.text.substr(equals + 1), w.line}}, w.line}, "_component_");
     else

@@ -48,6 +48,7 @@ inline document torchtitan_arguments(draft& d, std::span<const argument> all, co
   document from{.source = source, .root = json_value::object(), .lines = {}};
   for (const auto& a : all) {
     const auto place = source + ":" + std::to_string(a.line);
+    check_parts(a.name, place);
     auto name = a.name;
     std::replace(name.begin(), name.end(), '-', '_');
     if (name == "module" || name == "config")
