@@ -10,6 +10,7 @@
 #include <string>
 
 #include "mixer_points.hpp"
+#include "../replayed_steps.hpp"
 
 namespace test_lightning {
 
@@ -24,19 +25,6 @@ job whole_job(const std::string& model) {
 }
 const std::string small = R"({"model_type": "minimax", "num_hidden_layers": 4, "hidden_size": 512, "intermediate_size": 512, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
                               "num_local_experts": 4, "vocab_size": 4096, "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"]})";
-
-/// The most that a replay of two steps asks its allocator for.
-bytes asked_for(const job& j) {
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator;
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return trace.peak_asked();
-}
 
 }  // namespace
 
@@ -119,7 +107,7 @@ TEST_CASE("MiniMax from its configuration to a report") {
     j.recompute = mode;
     // What is asked for is the same to the byte. What is allocated is more by what is left of blocks of more than 1 MiB, which stay whole.
     const auto counted = estimate(j).ranks[0].allocated, allocated = replay(j).ranks[0].allocated;
-    CHECK(asked_for(j) == counted);
+    CHECK(replayed_steps(j).asked == counted);
     CHECK(allocated >= counted);
     CHECK(static_cast<double>(allocated.count()) <= 1.035 * static_cast<double>(counted.count()));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plain_allocator.hpp"
+#include "../replayed_steps.hpp"
 
 #include <headroom/headroom.hpp>
 #include <headroom/replay.hpp>
@@ -19,19 +20,14 @@ using namespace headroom;
 /// What two steps of a job ask of the allocator.
 inline std::vector<allocator_call> calls_of(const job& j, const allocator_settings& a) {
   std::vector<allocator_call> calls;
+  if (detail::replays_steps(j)) {
+    const replayed_steps run(j, 0, a, &calls);
+    return calls;
+  }
   caching_allocator allocator(a);
   allocator.write_calls_to(&calls);
   const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  if (detail::replays_stages(j)) {
-    stage_run(s, list, stage_cut(j.parallel, s.model.layers, j.framework.pipeline.split), 0, allocator).run();
-    return calls;
-  }
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
+  stage_run(s, weights_of(s.model), stage_cut(j.parallel, s.model.layers, j.framework.pipeline.split), 0, allocator).run();
   return calls;
 }
 

@@ -1,6 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Methods with a reference, a teacher or another head are replayed as fine-tuning is: what estimate() adds up is what a replay asks for, and what it takes
 // beside that are the allocator's holes.
+#include "../replayed_steps.hpp"
+
 #include <headroom/headroom.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/measured.hpp>
@@ -55,17 +57,6 @@ job with(const method& m, const sharding& of) {
   if (m.adapts) j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear, .format = formats::bf16};
   return j;
 }
-bytes asked_by(const job& j) {
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator;
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return trace.peak_asked();
-}
 
 }  // namespace
 
@@ -80,7 +71,7 @@ TEST_CASE("a replay of a method asks for what is estimated") {
       if (objection_to(j)) continue;
       REQUIRE(replays(j));
       const auto e = estimate(j);
-      CHECK(max(asked_by(j), e.ranks[0][phase::load]) == e.ranks[0].allocated);
+      CHECK(max(replayed_steps(j).asked, e.ranks[0][phase::load]) == e.ranks[0].allocated);
       ++seen;
       const auto r = replay(j);
       CHECK(r.ranks[0].reserved >= r.ranks[0].active);

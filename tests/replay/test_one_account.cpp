@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A step is written once (engine/eager/step.hpp): what estimate() adds up is what a replay asks the allocator for, byte by byte.
 #include "../estimate/draw.hpp"
+#include "../replayed_steps.hpp"
 
 #include <headroom/headroom.hpp>
 #include <headroom/io/huggingface.hpp>
@@ -24,15 +25,7 @@ struct two_accounts {
 
 two_accounts both(const job& j, std::size_t kind) {
   const auto counted = estimate(j).ranks[kind];
-  const auto s = settle(j, kind);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator;
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return {counted.allocated, max(trace.peak_asked(), counted[phase::load])};
+  return {counted.allocated, max(replayed_steps(j, kind).asked, counted[phase::load])};
 }
 
 }  // namespace

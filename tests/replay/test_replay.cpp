@@ -2,6 +2,7 @@
 // The steps written out allocation by allocation agree with the walk that only adds up: with segments that expand, blocks are as large
 // as the tensors in them, so that the tallest moment is the same to the byte.
 #include "../estimate/dice.hpp"
+#include "../replayed_steps.hpp"
 #include "repeated_calls.hpp"
 
 #include <headroom/headroom.hpp>
@@ -70,17 +71,7 @@ class jobs {
   std::mt19937_64 random_{11};
 };
 
-bytes replayed_peak(const job& j) {
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator({.expandable_segments = true});
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return bytes{allocator.peak_allocated()};
-}
+bytes replayed_peak(const job& j) { return bytes{replayed_steps(j, 0, {.expandable_segments = true}).allocator.peak_allocated()}; }
 
 }  // namespace
 

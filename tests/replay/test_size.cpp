@@ -3,6 +3,7 @@
 #include "near_capacity.hpp"
 
 #include "../estimate/draw.hpp"
+#include "../replayed_steps.hpp"
 
 #include <headroom/decide.hpp>
 #include <headroom/io/report/verdict.hpp>
@@ -36,15 +37,7 @@ std::int64_t counted(const job& j) {
     return all;
   }
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
-    const auto s = settle(j, kind);
-    const auto list = weights_of(s.model);
-    const auto st = states(s, list);
-    const auto w = windows_of(s, st);
-    caching_allocator a;
-    step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), a);
-    trace.run();
-    trace.run();
-    all += trace.made();
+    all += replayed_steps(j, kind).made;
   }
   return all;
 }

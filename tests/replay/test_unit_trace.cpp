@@ -5,6 +5,7 @@
 #include <headroom/replay.hpp>
 
 #include "../estimate/dice.hpp"
+#include "../replayed_steps.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,18 +26,7 @@ job titan(const profile& framework) {
   return j;
 }
 
-struct replayed {
-  caching_allocator allocator;
-  explicit replayed(const job& j) : allocator({.expandable_segments = true}) {
-    const auto s = settle(j);
-    const auto list = weights_of(s.model);
-    const auto st = states(s, list);
-    const auto w = windows_of(s, st);
-    step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-    trace.run();
-    trace.run();
-  }
-};
+replayed_steps replayed(const job& j) { return replayed_steps(j, 0, {.expandable_segments = true}); }
 
 constexpr std::int64_t in_segments(std::int64_t b) { return (b + 20 * mib_ - 1) / (20 * mib_) * (20 * mib_); }
 

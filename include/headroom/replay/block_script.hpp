@@ -103,9 +103,10 @@ class script_writer {
   void other() { write(script_step::kind::other, 0); }
 
   void adopt(tensor t) { first_[at(t)] = std::exchange(to_->output, block_script::nowhere); }
+  /// What makes gradients is a product, but for the loss' own: of its numbers, and of logits.
   void make_gradients(const wide_set& s, const wide_set& second) {
     if (!multiplies_)
-      for (const auto t : each(s)) multiplies_ = multiplies_ || (!program_->is_logits(t) && program_->size(t) > smallest_);
+      for (const auto t : each(s)) multiplies_ = multiplies_ || (!program_->is_logits(t) && program_->elements(t) > 1);
     gradients_from_ = to_->steps.size();
     for (const auto t : each(s)) make_gradient(script_step::kind::make, gradient(t, second), t);
     first_product_ = multiplies_ && !std::exchange(said_, true);
@@ -209,7 +210,6 @@ class script_writer {
   wide_set borrowed_;
   block_script* to_;
   slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, bias_ = block_script::nowhere, added_ = block_script::nowhere;
-  static constexpr bytes smallest_{512};  // what a number of a loss takes
   bool multiplies_ = false, said_ = false, first_product_ = false;
   std::size_t gradients_from_ = 0;  // of an operation: its first step that makes one
   std::array<slot, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second

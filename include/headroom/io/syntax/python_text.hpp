@@ -4,6 +4,7 @@
 
 #include <headroom/io/syntax/limits.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -109,7 +110,9 @@ class python_scanner {
     if (c == ' ' || c == '\t' || c == '\r' || c == '\f') return static_cast<void>(++at_);
     if (c == '#') return skip_line();
     if (c == ';' && depth_ == 0) {
-      const int indent = now_.indent;
+      constexpr const char* headers[] = {"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def", "class", "async"};
+      const bool within = std::any_of(std::begin(headers), std::end(headers), [&](const char* h) { return now_.begins(h); });  // if a: b; c
+      const int indent = now_.indent + (within ? 1 : 0);
       ++at_;
       end_statement();
       now_.indent = indent, fresh_ = false;
@@ -142,6 +145,7 @@ class python_scanner {
     const bool three = peek(1) == quote && peek(2) == quote;
     at_ += three ? std::size_t{3} : std::size_t{1};
     std::string said;
+    bool computed = false;  // by an escape that is no letter's own
     for (;; ++at_) {
       if (at_ >= text_.size() || (!three && peek() == '\n')) break;  // left open
       if (peek() == quote && (!three || (peek(1) == quote && peek(2) == quote))) {
@@ -152,13 +156,14 @@ class python_scanner {
       if (peek() == '\\' && at_ + 1 < text_.size()) {
         const char after = text_[++at_];
         if (after == '\n') ++line_;
-        if (raw) said += '\\';
+        if (raw || std::string_view{"\\'\"nt\n"}.find(after) == std::string_view::npos) said += '\\';  // what is no escape stays as it is written
         if (raw || after != '\n') said += raw ? after : after == 'n' ? '\n' : after == 't' ? '\t' : after;
+        computed = computed || (!raw && std::string_view{"xuUN01234567abfrv"}.find(after) != std::string_view::npos);
         continue;
       }
       said += peek();
     }
-    const auto is = filled && said.find('{') != std::string::npos ? python_word::open_text : python_word::text;
+    const auto is = computed || (filled && said.find('{') != std::string::npos) ? python_word::open_text : python_word::text;
     add(is, std::move(said), where);
   }
   void mark() {

@@ -173,12 +173,22 @@ class python_values {
     return left;
   }
   [[nodiscard]] python_value product(std::span<const python_token> t, std::size_t& i, std::size_t at, int depth) const {
-    auto left = atom(t, i, at, depth);
-    while (i < t.size() && t[i].is == python_word::mark && (t[i].text == "*" || t[i].text == "//" || t[i].text == "/" || t[i].text == "**")) {
-      const char how = t[i].text == "//" ? '|' : t[i].text == "**" ? '^' : t[i].text[0];
-      left = joined_by(left, atom(t, ++i, at, depth), how);
+    auto left = factor(t, i, at, depth);
+    while (i < t.size() && (detail::is_mark(t[i], "*") || detail::is_mark(t[i], "//") || detail::is_mark(t[i], "/"))) {
+      const char how = t[i].text == "//" ? '|' : t[i].text[0];
+      left = joined_by(left, factor(t, ++i, at, depth), how);
     }
     return left;
+  }
+  /// A sign is of the power behind it, and a power's exponent a power itself: -2 ** 2 is -4, 2 ** 3 ** 2 is 512.
+  [[nodiscard]] python_value factor(std::span<const python_token> t, std::size_t& i, std::size_t at, int depth) const {
+    if (i < t.size() && depth <= deepest_nesting && (detail::is_mark(t[i], "-") || detail::is_mark(t[i], "+"))) {
+      const char sign = t[i].text[0];
+      const auto v = factor(t, ++i, at, depth + 1);
+      return v && v->is_number() ? joined_by(json_value(0), v, sign) : python_value{};
+    }
+    const auto base = atom(t, i, at, depth);
+    return i < t.size() && detail::is_mark(t[i], "**") ? joined_by(base, factor(t, ++i, at, depth + 1), '^') : base;
   }
   static python_value joined_by(const python_value& a, const python_value& b, char how) {
     if (!a || !b || !a->is_number() || !b->is_number()) return {};
@@ -195,10 +205,6 @@ class python_values {
   [[nodiscard]] python_value atom(std::span<const python_token> t, std::size_t& i, std::size_t at, int depth) const {
     if (i >= t.size() || depth > deepest_nesting) return i = t.size(), python_value{};
     const auto& one = t[i];
-    if (detail::is_mark(one, "-") || detail::is_mark(one, "+")) {
-      const auto v = atom(t, ++i, at, depth + 1);
-      return v && v->is_number() ? joined_by(json_value(0), v, one.text[0]) : python_value{};
-    }
     if (one.is == python_word::text) {
       std::string said;
       for (; i < t.size() && t[i].is == python_word::text; ++i) said += t[i].text;
