@@ -230,10 +230,10 @@ TEST_CASE("formats of torch, questions to a GPU that has bf16, and values that a
   CHECK(value_of("", "torch.cuda.is_bf16_supported()") == "true");
   CHECK(value_of("", "not is_bfloat16_supported()") == "false");
   const handed said{{"n", "7"}, {"f", "3"}, {"a.b", "x"}, {"t", "True"}, {"u", "true"}, {"v", "False"}, {"w", "false"}, {"y", "None"}, {"z", "none"}, {"o", "{\"a\": 1}"}, {"l", "[1]"}, {"s", "a b"}};
-  for (const auto& [text, json] : handed{{"n * 2", "14"}, {"f(1, 2)", "3"}, {"a.b", "\"x\""}, {"t", "true"}, {"u", "true"}, {"v", "false"}, {"w", "false"}, {"y", "null"}, {"z", "null"}, {"o", "\"{\\\"a\\\": 1}\""}, {"l", "[1]"}, {"s", "\"a b\""},
+  for (const auto& row : handed{{"n * 2", "14"}, {"f(1, 2)", "3"}, {"a.b", "\"x\""}, {"t", "true"}, {"u", "true"}, {"v", "false"}, {"w", "false"}, {"y", "null"}, {"z", "null"}, {"o", "\"{\\\"a\\\": 1}\""}, {"l", "[1]"}, {"s", "\"a b\""},
                                          {"1 if t else n", "1"}, {"1 if v else n", "7"}}) {
-    CAPTURE(text);
-    CHECK(value_of("", text, said) == json);
+    CAPTURE(row.first);
+    CHECK(value_of("", row.first, said) == row.second);
   }
   CHECK(value_of("n = find()", "n", said) == "7");           // for what the text computes
   CHECK(value_of("n = 2", "n", said) == "2");                // not for what it says
