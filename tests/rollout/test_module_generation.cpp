@@ -150,6 +150,31 @@ TEST_CASE("images of prompts are read once, and stay while the completions that 
   CHECK(rest(swift) - rest(blind) == 64 * 2 * pixels);
 }
 
+// ms-swift's run of GKD with seq_kd on four GPUs (examples/train/rlhf/gkd.sh at 85c16d44e of 2025-06-17: 65 GiB): the teacher writes 512 tokens.
+TEST_CASE("a teacher that writes is gathered whole, with keys and values of its own") {
+  const auto of = [](const char* who) {
+    return estimate(io::read_job(io::parse_json(std::string(R"({"model": "qwen2.5-7b", "hardware": {"gpu": "a100-sxm-80gb", "gpus_per_node": 4}, "framework": "deepspeed", "precision": "bf16-mixed",
+      "sharding": {"kind": "zero", "stage": 3, "overlap_comm": false}, "batch": {"micro": 4, "sequence": 1024}, "recompute": "full", "attention": "flash", "loss": {"logits": "bf16"},
+      "objective": {"kind": "distill", "trainer": "ms-swift-3.11", "teacher": {"model": "qwen2.5-14b", "stage": 3}}, "rollout": {"engine": "trainer", "completion": 512)") + who + "}}", "job")));
+  };
+  const auto r = of(R"(, "model": "teacher")");
+  // 14,770,033,664 parameters in bf16; 48 layers with keys and values of 1,024 numbers for 4 × 1,024 tokens, one layer's of them twice while they grow.
+  constexpr std::int64_t whole = 2 * 14'770'033'664, keys = 48LL * 2 * 1024 * 2 * 4 * 1024;
+  const auto beside = (r.ranks[0][phase::generate] - r.ranks[0][phase::save]).count();
+  CHECK(beside >= whole + keys);
+  CHECK(beside < whole + keys + 100'000'000);
+  CHECK(r.fits());
+  const auto refused = [&](const char* who) {
+    try {
+      return (void)of(who), std::string{};
+    } catch (const error& e) {
+      return std::string{e.what()};
+    }
+  };
+  CHECK(refused(R"(, "model": "both")").find("an engine on other GPUs is modelled") != std::string::npos);
+  CHECK(refused("").find("an engine on other GPUs is modelled") != std::string::npos);
+}
+
 // An image of 1,792 × 1,792 pixels, 128 × 128 patches, without a kernel for attention: 16 heads' scores in two bytes, their copy in four, and the softmax of
 // it in four (transformers, eager_attention_forward; ATen SoftMax.cpp converts bf16 first), far more than a prompt of 4,200 tokens takes of 12 heads.
 // Beside it lies the whole model, 2,208,985,600 parameters in bf16, and the patches' stream.

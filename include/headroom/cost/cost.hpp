@@ -21,6 +21,7 @@ constexpr objection check_cost(const job& j, const No& no = {}) {
     if (j.objective.kind != objective_kind::sft) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for objective \"sft\" alone by this version");
   }
   if (const auto why = check_method_cost(j, no)) return why;
+  if (j.rollout.by != completion_writer::unset) return no("headroom: the time of completions that a teacher writes is not predicted by this version; leave rollout.model out");
   if (chunks_by_trl(j)) return no("headroom: the step time of TRL's chunked_nll is not predicted by this version; loss.kind must be full");
   if (j.fake_quantization.active()) return no("headroom: the step time of fake quantisation, whose many small kernels take a large part of it, is not predicted by this version; fake_quantization.group", j.fake_quantization.group);
   if (j.framework.modules.megatron() && j.offload.optimizer != place::on_gpu) return no("headroom: the step time of Megatron's optimizer on the host is not predicted by this version; offload.optimizer must be none");

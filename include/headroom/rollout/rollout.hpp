@@ -28,10 +28,14 @@ struct trainer_parts {
   bool operator==(const trainer_parts&) const = default;
 };
 
+/// Which model writes, where it is not the policy alone: a distillation's teacher, of all batches or of those that the student leaves (seq_kd).
+enum class completion_writer : std::uint8_t { unset, teacher, both };
+
 /// Who generates what a method learns from, where, and how long its texts are.
 struct rollout {
   engine_kind engine{};             ///< unset: nothing is generated
   rollout_place placement{};
+  completion_writer by{};
   memory_share share{};             ///< of a GPU's memory, as the engine reads it
   std::int64_t tensor{1};           ///< GPUs over which the engine divides the model
   std::int32_t sleep{-1};           ///< 0: it stays; 1: its weights go to the host; 2: they are thrown away. Keys and values go with both. -1: not said

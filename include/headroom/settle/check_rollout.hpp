@@ -107,13 +107,15 @@ constexpr objection check_generating_trainer(const job& j, const auto& no) {
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
   if (const auto why = check_generating_ppo(j, no)) return why;
   if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
-  if (code == method_code::ms_swift_3_11 && r.placement != rollout_place::separate) return no("headroom: rollout: of ms-swift's distillation up to 3.11 an engine on other GPUs is modelled; rollout.placement must be \"separate\", or objective.trainer \"ms-swift\"");
+  if (code == method_code::ms_swift_3_11 && r.placement != rollout_place::separate && r.by != completion_writer::teacher) return no("headroom: rollout: of ms-swift's distillation up to 3.11 an engine on other GPUs is modelled; rollout.placement must be \"separate\", or objective.trainer \"ms-swift\"");
   if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
   // Its bf16 optimizer lets nothing look into its flat buffers again (DeepSpeed runtime/bf16_optimizer.py, update_lp_params).
   if (code == method_code::ms_swift && zero && j.sharding.stage == 0 && !j.adapter.active() && r.trainer_moves.has(trainer_part::weights))
     return no("headroom: rollout.trainer_moves: what becomes of parameters that train under DeepSpeed's stage 0 once ms-swift has moved them is not modelled; leave \"parameters\" out, or write sharding.stage 1, 2 or 3");
   if (of_trl(code) && units && (r.engine == engine_kind::trainer || j.adapter.active()))
     return no("headroom: rollout: of TRL under FSDP, full training with an engine of its own is modelled; adapters and generation by the module are not");
+  if (r.by != completion_writer::unset && (!j.objective.has_teacher() || r.engine != engine_kind::trainer || !distils_by_swift(j.objective) || j.objective.frozen.model.vision.layers > 0))
+    return no("headroom: rollout.model \"teacher\" or \"both\" is of ms-swift's distillation from a teacher of text whose modules generate (seq_kd): objective.trainer must be \"ms-swift\", objective.teacher a model and rollout.engine \"trainer\", or leave it out");
   if (of_trl(code) && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
   const bool nemo = code == method_code::nemo_rl;
   if (code != method_code::verl && !(nemo && r.shares_gpus() && r.sync_bucket_mib != 0) && r.sync_bucket_mib >= 0) return no("headroom: rollout.sync_bucket_mib is verl's, and NeMo-RL's beside an engine on the same GPUs; leave it out");

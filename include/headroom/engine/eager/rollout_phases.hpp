@@ -191,6 +191,15 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
 }
 
+/// … by a distillation's teacher, gathered beside its partitions and the student's states (ms-swift swift/trainers/rlhf_trainer/gkd_trainer.py training_step, from
+/// 85c16d44e of 2025-06-17 to 46f03e977 of 2026-06-29).
+[[gnu::noinline]] constexpr void look_at_teacher_generation(timeline& t, const settled_job& s, const moment& stays, const auto& layers) {
+  job standing = standing_of_other(*s.source, s.source->objective.frozen);
+  standing.rollout = s.source->rollout;
+  const settled_job teacher = settle_checked(standing);
+  look_at_own_generation(t, teacher, states_of_other(teacher, layers), stays, generated_at_once(*s.source), 0, layers);
+}
+
 /// Completions are scored, without a graph: by the model, where it does or evaluates, by a reference, a reward
 /// model and a critic. verl's optimizer, and NeMo-RL's, is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
 /// entropy is compiled into one kernel.
@@ -250,6 +259,8 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
   if (s.source->objective.kind == objective_kind::nash_md) look_at_mixture(t, s, *other, stays);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
   if (r.by_module()) {
+    if (r.by != completion_writer::unset) look_at_teacher_generation(t, s, stays, layers);
+    if (r.by == completion_writer::teacher) return;
     look_at_own_generation(t, s, st, stays, generated_at_once(*s.source), trained_at_once(*s.source), layers);
     if (const auto shown = sampled_at_once(*s.source); shown > 0) look_at_own_generation(t, s, st, stays, shown, shown, layers);
     return;

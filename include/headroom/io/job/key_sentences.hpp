@@ -178,6 +178,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"rollout", "how completions are generated for a method that trains on them"},
     {"rollout.engine", "who generates: the trained module itself, vLLM since 0.9, vLLM up to 0.8, SGLang, or (hybrid) the trained weights by DeepSpeed's kernels"},
     {"rollout.placement", "an engine on the GPUs that train, or on others"},
+    {"rollout.model", "which model writes, where it is not the policy alone: teacher, or both by turns (a distillation's seq_kd)"},
     {"rollout.share", "what the engine may take of a GPU: gpu_memory_utilization, mem_fraction_static"},
     {"rollout.tensor", "GPUs over which the engine divides the model"},
     {"rollout.sleep", "while the trainer works 0: the engine keeps its memory; 1: its weights go to the host; 2: they are thrown away"},

@@ -192,11 +192,11 @@ inline void translate_max_tokens(json_value& whole) {
 inline std::optional<json_value> in_words_of_today(const json_value& job) {
   if (!job.is_object() || !job.contains("model")) return {};
   const auto has = [&](const char* section, const char* key) { return job.contains(section) && job.at(section).is_object() && job.at(section).contains(key); };
-  const bool objective = job.contains("objective") && job.at("objective").is_object(), tokens = has("batch", "max_tokens"), who = has("rollout", "model");
+  const bool objective = job.contains("objective") && job.at("objective").is_object(), tokens = has("batch", "max_tokens"), who = has("rollout", "model") && job.at("rollout").at("model") == "policy";
   if (!objective && !tokens && !who) return {};
   auto out = job;
   if (tokens) translate_max_tokens(out);
-  if (who) take_only(out["rollout"], {"model", "policy", "completions of the trained model alone are; leave it out"}, "rollout");
+  if (who) out["rollout"].erase("model");
   if (!objective) return out;
   auto& o = out["objective"];
   for (const auto& key : renamed_of_objective) rename(o, o, key, "objective");

@@ -12,6 +12,7 @@ void describe(Keys& k, rollout& r) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   k.word("engine", r.engine);
   k.word("placement", r.placement);
+  k.word("model", r.by);
   k.scaled("share", r.share.per_million, 0, 1e6, 1.0);
   k.whole("tensor", r.tensor, std::int64_t{1}, 1, most);
   k.whole("sleep", r.sleep, std::int32_t{-1}, 0, 2);
