@@ -75,6 +75,9 @@ enum class recurrence : std::uint8_t { unset, fused, eager };
 /// tensor-parallel ranks, or together with the head, so that logits never exist as a whole (Liger), or
 /// only in a kernel's registers (Cut Cross-Entropy, Wijmans et al. 2024).
 enum class loss_kind : std::uint8_t { unset, full, chunked, fused, vocab_parallel, fused_linear, cut };
+/// What makes verl's entropies of logits that are only scored (use_torch_compile): a compiled kernel, or torch's operations, of all tokens or of
+/// 2,048 at a time. `unset`: compiled.
+enum class entropy_code : std::uint8_t { unset, compiled, whole, pieces };
 /// What computes the loss.
 struct loss {
   loss_kind kind{};
@@ -82,6 +85,7 @@ struct loss {
   std::int64_t chunk_tokens{};   ///< positions of each sample in a chunk; 0: the framework's
   choice chunked_head{};         ///< the head too runs chunk by chunk
   bool balances_experts{};       ///< transformers adds a loss of the routers' probabilities (output_router_logits)
+  entropy_code entropies{};
   bool operator==(const loss&) const = default;
 };
 

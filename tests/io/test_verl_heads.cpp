@@ -89,6 +89,35 @@ TEST_CASE("samples that keep their padding") {
   CHECK_FALSE(job_of({{"run.sh", least + "\n"}}, {"environment.verl=0.7"}).batch.padded);
 }
 
+// Softmax of bf16 logits under autocast makes them fp32, and writes as much; then the probabilities lie beside their product with the logits.
+TEST_CASE("entropies that are not compiled, of all tokens or of 2,048 at a time") {
+  const std::string eager = bare + "actor_rollout_ref.actor.use_torch_compile=False ", in_pieces = "actor_rollout_ref.actor.entropy_from_logits_with_chunking=True ";
+  const auto score = [&](const std::string& command) { return estimate(said(command)).ranks[0][phase::score]; };
+  constexpr std::int64_t all = 4 * 1536;
+  CHECK(score(eager) - score(bare) == bytes{8 * v * all});
+  CHECK(score(eager + in_pieces) - score(bare) == bytes{12 * v * 2048});
+  const std::string one = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1";  // whose 1,536 tokens are one piece
+  CHECK(score(eager + in_pieces + one) - score(eager + one) == bytes{(12 - 8) * v * 1536});
+  // The reference's logits are scored without an entropy.
+  const std::string compared = "actor_rollout_ref.actor.use_kl_loss=True ";
+  CHECK(estimate(said(eager + compared)).ranks[0][phase::reference] == estimate(said(bare + compared)).ranks[0][phase::reference]);
+  CHECK(said(eager + "actor_rollout_ref.model.use_fused_kernels=True").loss.entropies == entropy_code::unset);
+  CHECK(holds(refused(eager + "actor_rollout_ref.actor.entropy_coeff=0.001"), "entropies in the loss by torch's operations"));
+  CHECK(holds(refused(bare + in_pieces), "entropy_from_logits_with_chunking = true is not modelled"));
+  auto other = said(eager);
+  other.batch.padded = true;
+  CHECK(objection_to(other));
+}
+
+TEST_CASE("gradients that FSDP adds up in 16 bits") {
+  const std::string mixed = "+actor_rollout_ref.actor.fsdp_config.mixed_precision.";
+  const auto j = said(bare + mixed + "param_dtype=bf16 " + mixed + "reduce_dtype=bf16 " + mixed + "buffer_dtype=fp32");
+  CHECK(j.precision.reduce == formats::bf16);
+  CHECK_FALSE(objection_to(j));
+  CHECK(said(bare + mixed + "reduce_dtype=fp32") == said(bare));
+  CHECK(holds(refused(bare + mixed + "param_dtype=fp16"), "mixed_precision.param_dtype must not be \"fp16\""));
+}
+
 TEST_CASE("weights in 16 bits") {
   const auto narrow = said(bare + "+actor_rollout_ref.actor.fsdp_config.model_dtype=bfloat16");
   CHECK(narrow.precision.parameters == formats::bf16);

@@ -15,6 +15,8 @@ constexpr bool chunks_by_trl(const job& j) { return j.loss.kind == loss_kind::ch
 
 constexpr objection check_loss(const job& j, const auto& no) {
   const auto kind = j.loss.kind;
+  if (j.loss.entropies != entropy_code::unset && (j.objective.code != method_code::verl || !generates(j.objective.kind) || j.framework.modules.megatron() || j.batch.padded || kind == loss_kind::fused_linear || kind == loss_kind::cut))
+    return no("headroom: loss.entropies is of verl's FSDP workers and of samples without padding (objective.trainer \"verl\", batch.padded false), which do not join head and scores: leave it out");
   if (j.framework.modules.megatron()) {
     if (j.loss.balances_experts) return no("headroom: loss.balances_experts is of transformers; Megatron balances experts within its layers: leave it out");
     const bool joined = kind == loss_kind::fused_linear || kind == loss_kind::cut;

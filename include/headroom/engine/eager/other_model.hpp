@@ -84,9 +84,14 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
 
 /// verl's scores of padded samples: the completions' part of the logits is copied where there are several, for flash-attn's kernel; entropies, of the policy alone, are
 /// torch's: probabilities in fp32 beside such a copy, or their product with the logits (dp_actor.py _forward_micro_batch, verl/utils/torch_functional.py
-/// entropy_from_logits). Samples without padding are copied nowhere, and their entropies are one kernel's.
+/// entropy_from_logits). Samples without padding are copied nowhere, and their entropies are one kernel's, or torch's, too, of all tokens or of 2,048 at a time
+/// (entropy_from_logits_with_chunking: a piece in fp32, its probabilities, and their product).
 constexpr bytes scores_of_padded(const settled_job& s, const scene& sc, bool entropy) {
-  if (!s.source->batch.padded || !generates(s.source->objective.kind) || sc.loss_program == loss_style::fused_scores) return bytes{0};
+  if (!generates(s.source->objective.kind) || sc.loss_program == loss_style::fused_scores) return bytes{0};
+  const auto code = entropy && !s.source->batch.padded ? s.source->loss.entropies : entropy_code::unset;
+  if (code == entropy_code::whole) return bytes{checked::mul(8, sc.tokens, sc.vocabulary)};
+  if (code == entropy_code::pieces) return bytes{checked::mul(12, sc.tokens < 2048 ? sc.tokens : 2048, sc.vocabulary)};
+  if (!s.source->batch.padded) return bytes{0};
   const auto read = checked::mul(sc.samples, s.source->rollout.completion, sc.vocabulary);
   return bytes{entropy ? checked::mul(8, read) : sc.samples > 1 ? checked::mul(sc.width, read) : 0};
 }

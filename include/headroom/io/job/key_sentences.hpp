@@ -141,6 +141,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"loss.chunk_tokens", "tokens of each sample in a chunk, of all samples under hf-trainer and deepspeed, where ms-swift's ranks share rows those of a rank; 0: the framework's"},
     {"loss.chunked_head", "the head runs chunk by chunk, too"},
     {"loss.balances_experts", "transformers adds a loss of the routers' probabilities in all layers (output_router_logits, a router_aux_loss_coef above 0)"},
+    {"loss.entropies", "what makes verl's entropies of logits that are only scored: a compiled kernel, or torch's operations, of all tokens or of 2,048 at a time (use_torch_compile, entropy_from_logits_with_chunking); left out: compiled"},
     {"objective", "what a step optimises: a method, or a method and the models beside the one that trains; left out: sft"},
     {"objective.kind", "the method. ipo is dpo, gspo and dapo are grpo, as far as memory goes"},
     {"objective.trainer", "whose code computes the loss; trl-0.29, trl-0.22, trl-0.19: GRPO and RLOO of TRL 0.23 to 0.29, 0.20 to 0.22, 0.16 to 0.19; trl-0.21: RLOO of TRL 0.15 to 0.21; trl-0.28: DPO of TRL 0.19 to 0.28, and no less than 0.15; trl-0.14: TRL up to 0.11, and no less than 0.14, and RLOO up to there; ms-swift-3.11: its GKD up to 3.11; ms-swift-3.5, ms-swift-3.4: its DPO of 3.5.0, and of 3.4.1; ms-swift-megatron-3.12: of 3.9 to 3.12; ms-swift-megatron-3.8: before 2025-09-30. Left out: trl, the newest"},

@@ -207,6 +207,7 @@ void describe(Keys& k, loss& l) {
   k.whole("chunk_tokens", l.chunk_tokens);
   k.flag("chunked_head", l.chunked_head);
   k.flag("balances_experts", l.balances_experts);
+  k.word("entropies", l.entropies);
 }
 
 template <class Keys>

@@ -169,6 +169,8 @@ inline constexpr auto names_of<fused_kernel> = std::array<named<fused_kernel>, 7
 template <>
 inline constexpr auto names_of<completion_writer> = std::array<named<completion_writer>, 2>{{{"teacher", completion_writer::teacher}, {"both", completion_writer::both}}};
 template <>
+inline constexpr auto names_of<entropy_code> = std::array<named<entropy_code>, 3>{{{"compiled", entropy_code::compiled}, {"whole", entropy_code::whole}, {"pieces", entropy_code::pieces}}};
+template <>
 inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 6>{{{"full", loss_kind::full},
                                                                              {"chunked", loss_kind::chunked},
                                                                              {"fused", loss_kind::fused},

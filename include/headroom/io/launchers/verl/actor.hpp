@@ -9,16 +9,20 @@
 
 namespace headroom::io::detail {
 
-/// Entropies are compiled (dp_actor.py DataParallelPPOActor.__init__): those of the completions that are scored before each step, and in the loss, whose
+/// Entropies are compiled, or are torch's operations, of all tokens or of 2,048 at a time (dp_actor.py DataParallelPPOActor.__init__): those of the completions that are scored before each step, and in the loss, whose
 /// backward reads the logits and makes one gradient of them, beside that of the log-probabilities, which then has a place of its own. Where both are added
 /// the logits are gone: fewer tensors of the logits' size than the division by the temperature has after that.
 inline void read_verl_entropy(draft& d, named_values& v) {
   const auto* key = "actor_rollout_ref.actor.entropy_coeff";
   const auto* compiled = "actor_rollout_ref.actor.use_torch_compile";  // of the entropy alone
   const auto* weight = v.take(key);
-  if (!v.on(compiled, true) && v.on("actor_rollout_ref.model.use_remove_padding", true)) d.unmodelled_key(compiled, false, v.place(compiled), "entropies by torch's operations one by one, of fp32 copies of the logits");
+  const bool in_loss = weight != nullptr && weight->is_number() && *weight != 0;
+  if (!v.on(compiled, true) && v.on("actor_rollout_ref.model.use_remove_padding", true)) {
+    if (in_loss) return d.unmodelled_key(compiled, false, v.place(compiled), "entropies in the loss by torch's operations one by one, of fp32 copies of the logits");
+    d.say({"loss", "entropies"}, v.on("actor_rollout_ref.actor.entropy_from_logits_with_chunking") ? "pieces" : "whole", v.place(compiled));
+  }
   for (const auto* again : {"actor_rollout_ref.actor.entropy_checkpointing", "actor_rollout_ref.actor.fsdp_config.entropy_checkpointing"}) v.take(again);  // what is computed again is one kernel's
-  if (weight == nullptr || !weight->is_number() || *weight == 0) return;
+  if (!in_loss) return;
   const std::string what = "the loss's entropy is compiled into kernels that read the logits and write nothing of their size but their gradient";
   d.notes.push_back(v.place(key) + ": " + what);
   d.assumed.push_back(what);
@@ -74,6 +78,13 @@ inline void say_files_in_memory(draft& d, const std::string& place) {
   d.assumed.push_back(what);
 }
 
+/// What FSDP adds up gradients in (fsdp_config.mixed_precision; fsdp_workers.py _build_model_optimizer). Buffers are a layer's angles, whatever their format.
+inline bool verl_reduces_in_16_bits(named_values& v) {
+  v.one_of("actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype", "bf16", {"bf16", "bfloat16"});
+  v.take("actor_rollout_ref.actor.fsdp_config.mixed_precision.buffer_dtype");
+  return v.one_of("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype", "fp32", {"fp32", "float32", "bf16", "bfloat16"}).starts_with("b");
+}
+
 /// Weights and states in fp32, layers in bf16, without padding. Adapters are made in the weights' format (peft tuners/tuners_utils.py
 /// _move_adapter_to_device_of_base_layer), which FSDP casts as it gathers them.
 inline void read_verl_actor(draft& d, named_values& v, std::int32_t oldest) {
@@ -82,7 +93,7 @@ inline void read_verl_actor(draft& d, named_values& v, std::int32_t oldest) {
   if (!read_verl_fused(d, v, false, oldest)) read_verl_entropy(d, v);
   const auto rank = v.number("actor_rollout_ref.model.lora_rank", 0, 0);
   const auto* trained = narrow && rank == 0 ? "bf16" : "fp32";  // adapters of weights in 16 bits are made in fp32 (peft tuners/tuners_utils.py cast_adapter_dtype)
-  d.replace("precision", {{"parameters", narrow ? "bf16" : "fp32"}, {"compute", "bf16"}, {"gradients", trained}, {"reduce", "fp32"}, {"master", "none"}, {"state", trained}}, v.place(stored));
+  d.replace("precision", {{"parameters", narrow ? "bf16" : "fp32"}, {"compute", "bf16"}, {"gradients", trained}, {"reduce", verl_reduces_in_16_bits(v) ? "bf16" : "fp32"}, {"master", "none"}, {"state", trained}}, v.place(stored));
   d.replace("optimizer", "adamw", v.source());
   d.replace("attention", "flash", v.source());
   d.replace("recompute", v.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? json_value{{"mode", "full"}, {"reentrant", false}} : json_value("none"), v.place("actor_rollout_ref.model.enable_gradient_checkpointing"));
