@@ -139,7 +139,10 @@ template <class Ranks>
 constexpr byte_range bounds(const basic_report<Ranks>& r, const rank_report& rank, reading m, confidence sure = {}) {
   const auto reach = detail::reach_left(rank, m, detail::reach_of(r.assumptions, m, sure, [&](error_base b) { return base_of(rank, b); }));
   const auto value = value_of(rank, m), most = bytes{std::numeric_limits<std::int64_t>::max()};
-  const byte_range all{value > reach.low ? value - reach.low : bytes{0}, reach.high > most - value ? most : value + reach.high};
+  // Whatever else is uncertain, weights and optimizer states are there.
+  const auto& kept = rank.at_phase[static_cast<std::size_t>(phase::save)];
+  const auto least = min(value, kept[row::model_parameters] + kept[row::master_parameters] + kept[row::optimizer_state]);
+  const byte_range all{value > reach.low ? max(least, value - reach.low) : least, reach.high > most - value ? most : value + reach.high};
   const bool gives_back = m >= reading::reserved && (r.assumptions.has(assumption::lengths_unknown) || r.assumptions.has(assumption::lengths_replayed));
   return gives_back ? detail::with_full_gpu(r.assumptions, rank, m, sure, all) : all;
 }

@@ -270,4 +270,22 @@ TEST_CASE("a set of assumptions holds each of them apart") {
   }
 }
 
+// What a sample's length decides may be none of it; weights and moments are there whatever is generated.
+TEST_CASE("no range begins below weights and optimizer states") {
+  job j{.model = models::qwen2_5_7b,
+        .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 8},
+        .framework = frameworks::deepspeed,
+        .sharding = zero(3),
+        .batch = {.micro = 8, .sequence = 16'384},
+        .recompute = recompute::full,
+        .objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none},
+        .rollout = {.engine = engine_kind::trainer, .prompt = 1024, .completion = 15'360, .generations = 8}};
+  const auto r = estimate(j);
+  constexpr std::int64_t p = 7'615'616'512;
+  for (const auto m : {reading::allocated, reading::active, reading::reserved, reading::device}) {
+    CHECK(bounds(r, r.ranks[0], m, 0.999).low.count() >= 14 * p / 8);
+    CHECK(bounds(r, r.ranks[0], m, 0.999).low.count() < 14 * p / 8 + 1'000'000);  // norms are whole
+  }
+}
+
 }  // namespace test_bounds
