@@ -160,7 +160,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::openrlhf_dpo_unexplained, without_spread::has_one,
      "OpenRLHF's DPO has been compared with one public run alone (issue 384), which took at least two and a half times what is predicted; why is not known."},
     {assumption::generation_of_full_length, without_spread::has_one,
-     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is not counted."},
+     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is counted where the job has one."},
     {assumption::engine_graphs, without_spread::has_one,
      "CUDA graphs of the engine that generates are counted as 1 GiB beside its share, and stay while it sleeps; 0.3 to 2.5 GiB have been reported."},
     {assumption::host_ahead_of_collectives, without_spread::has_one,
