@@ -81,6 +81,25 @@ TEST_CASE("GRPO of Qwen2.5 7B beside vLLM: an engine asleep takes its turn, one 
   CHECK(of(estimate(compared), phase::step, row::other_models) == 1'903'904'128 + 2 * (57 * 3584 + 28 * (3584 + 2 * 512)));  // norms and biases are whole
 }
 
+// MedicalGPT's ppo_training.py up to 2026-03: TRL's PPO, whose scores of every word stay until the next rollout's are there. Gradients are gone by then
+// (ppo_trainer.py train: optimizer.zero_grad, which sets them to none), so that 1,976,131,072 bytes fewer lie beside the scores than in the step.
+TEST_CASE("PPO of Qwen2.5 0.5B with three more models of its size: scores of 4,000 tokens three times") {
+  const auto r = estimate(from(R"({"model": "qwen2.5-0.5b", "hardware": {"gpu": "rtx-4090", "gpus_per_node": 1}, "framework": "hf-trainer", "precision": "bf16", "sharding": "none", "recompute": "full",
+    "batch": {"micro": 1, "accumulation": 4, "sequence": 2024}, "loss": {"logits": "bf16"}, "objective": {"kind": "ppo", "trainer": "trl", "reference": "copy", "reward": "qwen2.5-0.5b", "critic": "qwen2.5-0.5b"},
+    "rollout": {"engine": "trainer", "prompt": 1024, "completion": 1000, "generations": 1, "batch": 4}})"));
+  constexpr std::int64_t p = 494'032'768, words = 151'936, scores = 4 * 1000 * words * 4;
+  CHECK(scores == 2'430'976'000);
+  CHECK(r.ranks[0].peak_phase == phase::generate);
+  CHECK(r.ranks[0].at_peak[row::logits].count() == 3 * scores);
+  CHECK(r.ranks[0].at_peak[row::kv_cache].count() == 99'483'648);  // 12,288 a token × 4 × 2,024
+  CHECK(r.ranks[0].at_peak[row::gradients] == bytes{0});
+  // Four models in bf16, and two moments of two of them; two have a score of 896 numbers for a head. Norms and biases end at multiples of 512 bytes.
+  const auto& held = r.ranks[0].at_peak;
+  const auto models = (held[row::model_parameters] + held[row::optimizer_state] + held[row::other_models]).count();
+  CHECK(models >= 4 * 2 * p + 2 * 4 * p);
+  CHECK(models < 4 * 2 * p + 2 * 4 * p + 500'000);
+}
+
 TEST_CASE("a reward model: TRL's has no vocabulary, LLaMA-Factory's keeps it") {
   const std::string text = R"({"model": "qwen2.5-7b", "hardware": {"gpu": "a100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "precision": "bf16-mixed", "sharding": "zero3", "recompute": "full",
     "batch": {"micro": 4, "sequence": 1024}, "objective": {"kind": "reward", "trainer": )";
