@@ -73,7 +73,7 @@ std::int64_t encoder_layer(const job& j) {
   auto sc = s.layer;
   sc.model = &s.model;
   const auto stack = encoder_stack(s.model);
-  return walk_layer(encoder_scene(sc, stack, j.adapter), trained_modules(j, 0), true).saved.total.count() + wider_masks(j, 2, 1);
+  return walk_layer(encoder_scene(sc, stack), trained_modules(j, 0), true).saved.total.count() + wider_masks(j, 2, 1);
 }
 
 /// What the first layer that reads it is said to save of what the model makes for all: cosines and sines of a row of positions, the encoder's result,
@@ -85,7 +85,7 @@ std::int64_t first_extras(const job& j, bool encoder) {
   const auto angles = 2 * ops::cosines(sc, mixer_kind::attention, j.batch.sequence).count();
   if (s.model.encoder.layers == 0 || encoder) return angles + (s.model.position == position_kind::disentangled ? made_of_distances(sc, j) : 0);
   const auto stack = encoder_stack(s.model);
-  const auto back = encoder_back(encoder_scene(sc, stack, j.adapter), true, true);
+  const auto back = encoder_back(encoder_scene(sc, stack), true, true);
   return angles + back.size(back.output()).count();
 }
 

@@ -402,14 +402,4 @@ TEST_CASE("layers that nothing divides, and layers spread over one process's GPU
   });
 }
 
-TEST_CASE("adapters of encoder-decoder models are refused, and their training is not") {
-  // PEFT gives q and v of T5 adapters in the encoder, the decoder and the attention between them.
-  job j{.model = models::t5_base, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 1}, .framework = frameworks::hf_trainer, .batch = {.micro = 8, .sequence = 512}};
-  CHECK_FALSE(objection_to(j));
-  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::fp32};
-  const auto why = objection_to(j);
-  REQUIRE(why);
-  CHECK(std::string_view{why.sentence}.find("adapters of encoder-decoder models") != std::string_view::npos);
-}
-
 }  // namespace test_layer_limits

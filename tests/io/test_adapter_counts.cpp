@@ -40,11 +40,15 @@ constexpr printed logs[] = {
     {"qwen2.5-14b", 16, R"(["q_proj", "k_proj", "v_proj", "o_proj"])", 25'165'824, 14'795'199'488},
     {"qwen3-14b", 16, R"(["q_proj", "k_proj", "v_proj", "o_proj"])", 20'971'520, 14'789'278'720},
     {"qwen3-14b", 16, R"("all-linear")", 64'225'280, 14'832'532'480},
+    {"mt5-large", 8, R"(["q_proj", "v_proj"])", 2'359'296, 1'231'940'608},            // bigscience/mt0-large, q and v of T5's three attentions: huggingface/peft README.md of 2023
+    {"flan-t5-base", 32, R"(["q_proj", "v_proj"])", 3'538'944, 251'116'800},          // DeepLearning.AI's lesson, ten repositories
+    {"flan-t5-xxl", 16, R"(["q_proj", "v_proj"])", 18'874'368, 11'154'206'720},       // philschmid's guide, ten repositories
+    {"whisper-large-v2", 32, R"(["q_proj", "v_proj"])", 15'728'640, 1'559'033'600},   // PEFT's guide to speech recognition
     {"mixtral-8x7b", 16, R"(["all-linear", "router"])", 242'225'152, 0},  // huggingface/peft issue 1594 of 2024-03: every linear layer, gate among them, of 2 bits
 };
 
 job of(const printed& p, const std::string& kind = "lora") {
-  const auto text = R"({"model": ")" + std::string{p.model} + R"(", "hardware": {"gpu": "h200-sxm-141gb", "gpus_per_node": 1}, "framework": {"name": "hf-trainer", "version": "2025-06"}, "batch": {"micro": 1, "sequence": 512},
+  const auto text = R"({"model": ")" + std::string{p.model} + R"(", "hardware": {"gpu": "h200-sxm-141gb", "gpus_per_node": 1}, "framework": {"name": "hf-trainer", "version": "2025-06"}, "batch": {"micro": 1, "sequence": 448},
     "adapter": {"kind": ")" + kind + R"(", "rank": )" + std::to_string(p.rank) + R"(, "targets": )" + p.targets + "}}";
   return io::read_job(io::parse_json(text, "job"));
 }

@@ -24,11 +24,10 @@ constexpr shape encoder_stack(const shape& m) {
   return e;
 }
 
-/// The scene of an encoder's layers, in a model whose decoder's scene is `s`.
-constexpr scene encoder_scene(const scene& s, const shape& stack, const adapter& none) {
+/// The scene of an encoder's layers, in a model whose decoder's scene is `s`. PEFT's adapters are beside the modules of both that have one name.
+constexpr scene encoder_scene(const scene& s, const shape& stack) {
   scene e = s;
   e.model = &stack;
-  e.side = &none;
   e.sequence = s.memory;
   e.tokens = checked::mul(s.samples, s.memory);
   e.quantised = {};
@@ -96,14 +95,19 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
   const auto all = checked::mul(s.samples, s.memory, m.hidden);
   const auto memory = p.input(all, 0, memory_has_gradient);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
-  const auto read = p.view(memory, all);
-  const bytes gradient = memory_has_gradient ? p.rounded(all, s.residual_width) : bytes{0};
+  const bool adapted = s.side->active();
+  const auto read = p.view(memory, all, adapted ? s.residual_width : 0);
+  const bytes gradient = memory_has_gradient && !adapted ? p.rounded(all, s.residual_width) : bytes{0};
   p.step(memory.bit(), read.bit(), {.backward_temporary = gradient});
   const bool norms_sum = m.norm_after && m.norm == norm_kind::layernorm;
   const auto first = m.norm_after ? x : ops::norm(p, s, x, m.hidden, trains);
-  const auto project = [&](tensor from, std::int64_t out, bool bias) { return ops::multiply(p, s, from, {.in = m.hidden, .out = out, .bias = bias, .trains = trains}); };
-  ops::heads h{.q = project(first, m.query_width(), m.attention_bias), .k = project(read, m.kv_width(), m.attention_bias && !m.no_key_bias),
-               .v = project(read, m.kv_width(), m.attention_bias)};
+  const auto project = [&](module role, tensor from, std::int64_t in, std::int64_t out, bool bias) {
+    const auto y = ops::multiply(p, s, from, {.in = in, .out = out, .bias = bias, .trains = trains});
+    return s.adapts(role) ? ops::adapt(p, s, from, y, in, out) : y;
+  };
+  ops::heads h{.q = project(module::q_proj, first, m.hidden, m.query_width(), m.attention_bias),
+               .k = project(module::k_proj, read, m.hidden, m.kv_width(), m.attention_bias && !m.no_key_bias),
+               .v = project(module::v_proj, read, m.hidden, m.kv_width(), m.attention_bias)};
   const bool masked = ops::masks_biases(s, m), on_host = ops::runs_math(s, true);
   const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || (m.position == position_kind::relative && !masked));
   tensor_set mask = 0;
@@ -121,7 +125,7 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
              : written_out ? ops::eager_attention(p, s, h, ops::fp32_softmax(s))
                            : ops::fused_attention(p, s, h, 0, mask);
   if (!on_host && !written_out && ops::copies_result(s)) out = ops::pointwise(p, out);
-  auto y = ops::multiply(p, s, out, {.in = m.query_width(), .out = m.hidden, .bias = m.output_bias, .trains = trains});
+  auto y = project(module::o_proj, out, m.query_width(), m.hidden, m.output_bias);
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trains);
   const auto sum = ops::add(p, x, ops::drop(p, y, s.drops.hidden));
   p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, trains) : sum);

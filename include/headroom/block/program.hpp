@@ -69,9 +69,9 @@ class program {
   [[nodiscard]] constexpr bytes one_of(tensor t) const { return width(t) > widest ? bytes{width(t)} : bytes{0}; }
   static constexpr std::int64_t widest = 16;  ///< no number has more bytes
 
-  /// Another tensor in the storage of `of`; its gradient is its own.
-  constexpr tensor view(tensor of, std::int64_t elements) {
-    const auto t = make(elements, width(of), is_logits(of) ? row::logits : row::activations);
+  /// Another tensor in the storage of `of`; its gradient is its own. `bytes_each`: of its numbers, where the storage is counted elsewhere and has no size here.
+  constexpr tensor view(tensor of, std::int64_t elements, std::int64_t bytes_each = 0) {
+    const auto t = make(elements, bytes_each > 0 ? bytes_each : width(of), is_logits(of) ? row::logits : row::activations);
     owner_[index(t)] = static_cast<std::uint8_t>(has(is_.views, of) ? owner_[index(of)] : of.place());
     put(is_.views, t);
     if (needs_gradient(of)) put(is_.gradient, t);

@@ -2,7 +2,9 @@
 // How long a decoder's attention to an encoder takes.
 #pragma once
 
-#include <headroom/cost/layer_parts.hpp>
+#include <headroom/cost/adapters.hpp>
+
+#include <bit>
 
 namespace headroom::detail {
 
@@ -18,7 +20,10 @@ constexpr void add_cross_attention(both_passes& t, const cost_scene& c) {
   const auto& l = c.layer;
   if (!m.encoder.cross_attention) return;
   const auto samples = static_cast<double>(l.samples), sequence = static_cast<double>(l.sequence), memory = static_cast<double>(l.memory);
-  for_each_cross_matrix(m, samples, sequence, 1, [&](const side_matrix& one) { add_side_matrix(t, c, one); });
+  for_each_cross_matrix(m, samples, sequence, 1, [&](const side_matrix& one) {
+    add_side_matrix(t, c, one);
+    if (const auto beside = l.side->active() ? std::popcount(one.parts.bits & l.side->targets.bits) : 0; beside > 0) add_adapter(t, c, one.positions, one.out, one.in, beside);
+  });
   const bool written_out = l.kernel == attention::eager || l.kernel == attention::math || m.position == position_kind::relative;
   if (written_out) {
     const double rate = aligned(m.head_width(), l.width) && aligned(l.memory, l.width) ? c.on.matmul_16 : c.on.unaligned;

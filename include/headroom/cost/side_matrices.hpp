@@ -15,6 +15,7 @@ namespace headroom::detail {
 struct side_matrix {
   double positions{}, out{}, in{}, copies{1};
   module role{};
+  module_set parts{};  ///< what its copies are, by the names that adapters are targeted with
   [[nodiscard]] constexpr double flops() const { return 2 * positions * out * in * copies; }
 };
 
@@ -42,9 +43,9 @@ constexpr void for_each_cross_matrix(const shape& m, double samples, double sequ
   if (!m.encoder.cross_attention) return;
   const double own = samples * sequence, read = samples * encoder_positions(m, sequence);
   const auto hidden = static_cast<double>(m.hidden), wide = static_cast<double>(m.query_width()), shared = static_cast<double>(m.kv_width());
-  visit(side_matrix{own, wide, hidden, layers, module::cross_attention});
-  visit(side_matrix{own, hidden, wide, layers, module::cross_attention});
-  visit(side_matrix{read, shared, hidden, 2 * layers, module::cross_attention});
+  visit(side_matrix{own, wide, hidden, layers, module::cross_attention, {module::q_proj}});
+  visit(side_matrix{own, hidden, wide, layers, module::cross_attention, {module::o_proj}});
+  visit(side_matrix{read, shared, hidden, 2 * layers, module::cross_attention, {module::k_proj, module::v_proj}});
 }
 
 /// From a tower's last block to the language model.

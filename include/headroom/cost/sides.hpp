@@ -28,13 +28,13 @@ constexpr both_passes encoder_seconds(const cost_scene& c) {
   const auto& m = c.job->model;
   const bool trains = c.trained.has(module::encoder), table = c.trained.has(module::embedding) && m.encoder.audio_channels == 0 && m.encoder.vocab == 0;
   const shape stack = encoder_stack(m);
-  const adapter none{};
-  const scene its = encoder_scene(c.layer, stack, none);
-  auto t = side_stack_seconds(c, stack, its, trains, trains || table);
+  const scene its = encoder_scene(c.layer, stack);
+  const bool flows = trains || table || its.side->active();
+  auto t = side_stack_seconds(c, stack, its, trains, flows);
   auto there = c;
   there.layer = its;
   add_traffic(t, there, with_made([&] { return encoder_front(its, m.encoder, trains, table); }, traffic_of));
-  add_traffic(t, there, with_made([&] { return encoder_back(its, trains, trains || table); }, traffic_of));
+  add_traffic(t, there, with_made([&] { return encoder_back(its, trains, flows); }, traffic_of));
   return t;
 }
 

@@ -95,7 +95,7 @@ static_assert(static_cast<int>(module::down_proj) - static_cast<int>(module::q_p
 /// or `per_layer` in all where the weight lies outside the stack. Rows are output features, columns input features.
 struct weight {
   module role{module::other};
-  std::uint8_t parts{};  ///< of a tower or what joins it to the text: which of a layer's matrices its copies are, so many of each (part_bits)
+  std::uint8_t parts{};  ///< of a stack beside the main one and of cross-attention: which of a layer's matrices its copies are, so many of each (part_bits)
   std::int64_t rows{};
   std::int64_t columns{1};
   layer_span layers{};

@@ -21,7 +21,7 @@ struct weight_place {
 
 constexpr void add_matrix(inventory& list, const weight_place& p, module own, std::int64_t rows, std::int64_t columns,
                           split_axis split, bool bias) {
-  list.add({.role = p.role(own), .parts = p.parts, .rows = rows, .columns = columns, .layers = p.at, .per_layer = p.copies, .split = split, .linear = true});
+  list.add({.role = p.role(own), .parts = p.into != nullptr ? part_bits(std::uint32_t{1} << static_cast<int>(own)) : p.parts, .rows = rows, .columns = columns, .layers = p.at, .per_layer = p.copies, .split = split, .linear = true});
   if (bias)  // the bias of a matrix cut by rows is cut with it; that of one cut by columns is whole on every rank
     list.add({.role = p.role(own), .rows = rows, .layers = p.at, .per_layer = p.copies,
               .split = split == split_axis::rows ? split_axis::rows : split_axis::none});

@@ -63,7 +63,9 @@ struct adapter {
   [[nodiscard]] constexpr bool active() const { return kind != adapter_kind::none; }
   /// Of `copies` of a weight, how many have an adapter.
   [[nodiscard]] constexpr std::int64_t beside(const weight& w, std::int64_t copies) const {
-    if (!active() || !targets.has(w.role)) return 0;
+    if (!active()) return 0;
+    if (w.role == module::encoder || w.role == module::cross_attention) return (w.parts & part_bits(targets.bits)) != 0 ? copies : 0;  // PEFT names the modules of all stacks alike
+    if (!targets.has(w.role)) return 0;
     const auto of = w.role == module::vision ? vision_targets.bits : w.role == module::projector ? projector_targets.bits : 0;
     if (of == 0) return copies;
     const auto named = static_cast<std::uint8_t>(w.parts & part_bits(of));

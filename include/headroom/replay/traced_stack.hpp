@@ -47,7 +47,7 @@ struct traced_stack {
     with_made([&] { return patches ? patch_embedding(sizes, outside) : headroom::embedding(sizes, outside); }, keep);
     const auto& emb = embedding();
     leaf = detail::embedding_is_leaf(s, emb);
-    bool flows = leaf || emb.needs_gradient(emb.output()) || sizes.memory_has_gradient;
+    bool flows = leaf || emb.needs_gradient(emb.output()) || (sizes.memory_has_gradient && s.model.encoder.layers == 0);
     auto& runs = cut;
     detail::cut_layers(runs, s, sizes, {0, s.model.layers}, flows);
     sizes.compiled = compiled;

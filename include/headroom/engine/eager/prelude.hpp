@@ -28,7 +28,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   const auto n = run.count;
   const auto &f = front.forward, &b = back.forward;
   moment front_saved(f.saved, f.saved_rows);
-  if (layers_flow && !front.flows && !run.keeps_input) front_saved.add(row::activations, run.stream);  // a leaf of the graph, which holds it
+  if (run.input_has_gradient && !front.flows && !run.keeps_input) front_saved.add(row::activations, run.stream);  // a leaf of the graph, which holds it
   const moment back_saved(b.saved, b.saved_rows);
 
   r.forward = f.peak;
@@ -107,13 +107,13 @@ constexpr decltype(auto) with_encoder(const settled_job& s, const auto& use) {
   const auto outside = trained_modules(*s.source, -1);
   const bool trains = outside.has(module::encoder), table = outside.has(module::embedding) && s.model.encoder.audio_channels == 0 && s.model.encoder.vocab == 0;
   const shape stack = encoder_stack(s.model);
-  const adapter none{};
-  const scene sc = encoder_scene(s.layer, stack, none);
+  const scene sc = encoder_scene(s.layer, stack);
   const auto front = [&] { return encoder_front(sc, s.model.encoder, trains, table); };
-  const bool flows = with_made(front, [](const program& p) { return p.needs_gradient(p.output()); });
+  const bool flows = with_made(front, [&](const program& p) { return p.needs_gradient(p.output()) || embedding_is_leaf(s, p); });
+  const bool back_flows = flows || trains || anything_trains(sc, {});
   layer_run run{.first = 0, .count = stack.layers, .trained = all_if(trains), .input_has_gradient = flows,
                       .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
-  return use(sc, run, front, [&] { return encoder_back(sc, trains, flows || trains); });
+  return use(sc, run, front, [&] { return encoder_back(sc, trains, back_flows); });
 }
 
 }  // namespace detail

@@ -23,7 +23,7 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
   first_layer_ = f.here.first;
   if (f.before != nullptr && sc.autocast) cached_beside_ = f.before->saved.rows[row::gathered_parameters];
   const auto outside = trained_modules(j, -1);
-  bool flows = f.before != nullptr && f.before->has_gradient;
+  bool flows = sc.memory_has_gradient && s.model.encoder.layers == 0;  // cross-attention brings an encoder's
   bytes leaf{0};
   const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
   with_made([&] { return patches ? patch_embedding(sc, outside) : embedding(sc, outside); }, [&](const program& front) {
