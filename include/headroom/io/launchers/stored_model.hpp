@@ -15,7 +15,7 @@ inline void say_configured(draft& d, const json_value& config, const std::string
   d.stored.reset();
   const auto* said = detail::quantised_by(config, "quantization_config");
   if (said == nullptr) return;
-  const auto format = detail::stored_format(*said, place + ": quantization_config");
+  const auto format = detail::stored_format(*said, place + ": quantization_config", detail::has_tower(config));
   d.stored = draft::said{format.set() ? std::string{format.label.view()} : std::string{}, place};
 }
 
