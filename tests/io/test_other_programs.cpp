@@ -78,6 +78,11 @@ TEST_CASE("configurations") {
   CHECK(is_for(yaml("train: {seq_length: 1024, batch_size: 32}\nmodel: {model_path: gpt2}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\nmethod: {name: ppoconfig}\n"), "trlx"));
   CHECK(is_for(yaml("run_name: OLMo-7B\nmodel: {d_model: 4096}\noptimizer: {name: adamw}\nscheduler: {name: cosine}\ntokenizer: {identifier: x}\ndata: {paths: []}\nglobal_train_batch_size: 1024\n"), "OLMo's trainer"));
   CHECK(is_for(yaml("data:\n  tokenizer: x\nmodel:\n  type: llama\n  seq_len: 4096\ntrainer:\n  mp: p=f32,c=bfloat16\noptimizer:\n  learning_rate: 1e-4\n"), "levanter"));
+  // Lightning-AI/pytorch-lightning's LightningCLI; mosaicml/llm-foundry scripts/train/yamls.
+  CHECK(is_for(yaml("seed_everything: 42\ntrainer: {devices: 8}\nmodel: {class_path: mine.Lit}\n"), "Lightning"));
+  CHECK(is_for(yaml("trainer: {accelerator: gpu, devices: 8, strategy: fsdp}\nmodel: {class_path: mine.Lit}\ndata: {class_path: mine.Data}\n"), "Lightning"));
+  CHECK(is_for(script("srun python main.py fit --config lit.yaml --trainer.devices 8 --trainer.strategy fsdp\n"), "Lightning"));
+  CHECK(is_for(yaml("max_duration: 1ep\nglobal_train_batch_size: 512\nmodel: {name: hf_causal_lm}\n"), "Composer"));
   CHECK(is_for(refusal_of({{"sft.json", R"({"model_name_or_path": "x", "train_file": "d.jsonl", "template_name": "default", "per_device_train_batch_size": 1, "lora_rank": 64})"}}), "Firefly"));
   CHECK(is_for(yaml("task: {_name: audio_pretraining}\ndataset: {batch_size: 1}\noptimization: {max_update: 10}\noptimizer: {_name: adam}\n"), "fairseq"));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/nested_values.hpp>
 #include <headroom/io/launchers/programs/training_program.hpp>
 
 namespace headroom::io::detail {
@@ -13,7 +14,7 @@ struct other_program {
   std::string_view name;
   std::string_view words{};      ///< of its commands: a word, the end of a path, or how a word begins ("verl.", "policy.model_name=")
   std::string_view arguments{};  ///< of its own
-  std::string_view keys{};       ///< of its files; "a&b": both
+  std::string_view keys{};       ///< of its files; "a&b": both; "a.b": in a section
   std::string_view instead{"write the model, the degrees and the batch as a job file"};
 };
 
@@ -48,6 +49,10 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.
     {.name = "NeMo-RL's other programs", .words = "run_ppo.py|run_distillation_math.py|run_distillation.py|run_vlm_grpo.py|examples/run_eval.py|run_grpo_sliding_puzzle.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .instead = "examples/run_grpo.py, run_dpo.py and run_sft.py are, with the YAML of their --config and what that inherits from"},
     {.name = "NeMo", .words = "nemo|nemo.|nemo_run.|megatron_gpt_pretraining.py|megatron_gpt_finetuning.py", .keys = "trainer&exp_manager", .instead = R"(write a job file with framework {"name": "megatron", "version": "NeMo 24"})"},
+    // Lightning-AI/pytorch-lightning src/lightning/pytorch/cli.py: LightningCLI's configurations and arguments.
+    {.name = "Lightning", .words = "lightning.|pytorch_lightning.|lightning_fabric.", .arguments = "trainer.devices|trainer.strategy|trainer.accelerator|trainer.num_nodes|trainer.max_epochs",
+     .keys = "seed_everything&trainer|trainer.accelerator&model|trainer.strategy&model|trainer.max_epochs&model|trainer.accumulate_grad_batches&model",
+     .instead = "its module and its loop are a program of one's own: write the model, the degrees and the batch as a job file, with sharding ddp, fsdp1 or zero as its strategy says; the same training by litgpt is read"},
     // InternLM/xtuner: xtuner/entry_point.py; its configurations are programs.
     {.name = "xtuner", .words = "xtuner|xtuner.|train_alpaca-qlora_with_xtuner_deepspeed.py"},
     // AMD-AGI/Primus: primus/cli, examples/*/configs/*.yaml.
@@ -86,7 +91,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // allenai/OLMo 59a53e3f olmo/config.py TrainConfig; stanford-crfm/levanter 9263f81e src/levanter/main/*.py; yangjianxin1/Firefly e22b406e train.py,
     // component/argument.py; facebookresearch/fairseq fairseq/dataclass/configs.py.
     {.name = "OLMo's trainer", .words = "olmo.|olmo_core.", .keys = "tokenizer&data&scheduler&optimizer|global_train_batch_size&save_folder&data"},
-    {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size|device_eval_batch_size"},  // some of its keys are OLMo's, too
+    {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size|device_eval_batch_size|max_duration&device_train_microbatch_size|max_duration&global_train_batch_size"},  // some of its keys are OLMo's, too
     {.name = "levanter", .words = "levanter.|src/levanter/main/train_lm.py", .keys = "trainer&data&model|trainer&data&optimizer|trainer&model&optimizer|trainer&model_name_or_path|hf_save_path&trainer"},
     {.name = "Firefly", .keys = "train_file&template_name|train_file&task_type|train_file&train_mode", .instead = "the same training by LLaMA-Factory is"},
     {.name = "fairseq", .words = "fairseq|fairseq-hydra-train|fairseq-train|fairseq_cli.", .keys = "task&optimization&dataset|checkpoint&optimization&task"},
@@ -160,7 +165,7 @@ inline const other_program* other_program_of(const json_value& root) {
       bool all = !names.empty();
       while (all && !names.empty()) {
         const auto both = names.find('&');
-        all = root.contains(names.substr(0, both));
+        all = value_at(root, names.substr(0, both)) != nullptr;
         names.remove_prefix(both == std::string_view::npos ? names.size() : both + 1);
       }
       if (all) return &p;
