@@ -168,6 +168,29 @@ TEST_CASE("torchtune: files of its recipes") {
   CHECK(qlora.recompute.mode == recompute_mode::full);
 }
 
+// recipes/configs/llama2/1B_qat_single_device.yaml hands llama2 the sizes of TinyLlama 1.1B; recipes/configs/dev/8B_full_experimental.yaml.
+TEST_CASE("torchtune: a model of sizes, and a part of the layers checkpointed") {
+  const std::string rest = "tokenizer: {max_seq_len: 2048}\noptimizer: {_component_: torch.optim.AdamW}\ndtype: bf16\n";
+  const std::string sizes = "  vocab_size: 32000\n  num_layers: 22\n  num_heads: 32\n  num_kv_heads: 4\n  embed_dim: 2048\n  max_seq_len: 2048\n";
+  const auto of = [&](const std::string& builder, const std::string& more) { return "model:\n  _component_: torchtune.models." + builder + "\n" + more + rest; };
+  const auto tiny = job_of({{"tune.yaml", of("llama2.llama2", sizes)}}, {"hardware.gpus_per_node=1"});
+  CHECK(tiny.model.ffn == 5632);  // scale_hidden_dim_for_mlp(2048)
+  CHECK(tiny.model.max_positions == 2048);
+  CHECK(estimate(tiny).parameter_count.total == parameters{1'100'048'384});
+  CHECK(job_of({{"tune.yaml", of("llama2.llama2", sizes + "  intermediate_dim: 8192\n")}}, {"hardware.gpus_per_node=1"}).model.ffn == 8192);
+  CHECK(holds(refusal_of({{"tune.yaml", of("llama2.llama2", "  num_layers: 22\n")}}), "model.vocab_size is missing"));
+  CHECK(holds(refusal_of({{"tune.yaml", of("llama2.llama2", sizes + "  lora_rank: 8\n")}}), "lora_rank is no argument"));
+  CHECK(holds(refusal_of({{"tune.yaml", of("llama3.llama3_8b", "  embed_dim: 2048\n")}}), "model.embed_dim is no argument of \"llama3_8b\""));
+
+  const auto eight = [&](const std::string& more) { return job_of({{"tune.yaml", of("llama3.llama3_8b", "") + more}}, {"hardware.gpus_per_node=8"}); };
+  const auto second = eight("ac_mode: selective\nac_option: 2\n").recompute;
+  CHECK(second.mode == recompute_mode::full);
+  CHECK(second.layers == 16);
+  CHECK(eight("ac_mode: selective\nac_option: 33\n").recompute.mode == recompute_mode::none);
+  CHECK(eight("ac_mode: full\n").recompute == recompute::full);
+  CHECK(holds(refusal_of({{"tune.yaml", of("llama3.llama3_8b", "") + "ac_mode: full\nenable_activation_checkpointing: True\n"}}), "checkpoint no layer at all"));
+}
+
 TEST_CASE("torchtune: command lines") {
   const auto yaml = launch_file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml");
   const auto said = [&](const std::string& words) { return job_of({yaml, {"run.sh", "tune run lora_finetune_single_device --config 8B_qlora_single_device.yaml tokenizer.max_seq_len=512 " + words}}); };

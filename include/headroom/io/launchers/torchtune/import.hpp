@@ -6,32 +6,11 @@
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/torch_optimizer.hpp>
 #include <headroom/io/launchers/torchtune/keys.hpp>
+#include <headroom/io/launchers/torchtune/model.hpp>
 
 namespace headroom::io {
 
 namespace detail {
-
-/// torchtune/models/*/_model_builders.py: the beginnings of their functions, and of the names that the models have here.
-struct torchtune_model {
-  std::string_view builder, name;
-};
-inline constexpr auto torchtune_models = std::to_array<torchtune_model>({
-    {"code_llama2_", "codellama-"}, {"llama2_", "llama-2-"}, {"llama3_1_", "llama-3.1-"}, {"llama3_2_", "llama-3.2-"}, {"llama3_3_", "llama-3.3-"}, {"llama3_", "llama-3-"}, {"mistral_", "mistral-"},
-    {"gemma2_", "gemma-2-"}, {"gemma_", "gemma-"}, {"phi3_mini", "phi-3-mini"}, {"phi4_14b", "phi-4"}, {"qwen2_5_", "qwen2.5-"}, {"qwen2_", "qwen2-"}, {"qwen3_", "qwen3-"},
-});
-
-/// "llama3_1_8b", "qwen2_5_0_5b_instruct": the name that the model has here; as it is where none is known.
-inline std::string torchtune_model_name(std::string builder) {
-  for (const std::string_view end : {"_instruct", "_base"})
-    if (builder.ends_with(end)) builder.resize(builder.size() - end.size());
-  for (const auto& m : torchtune_models) {
-    if (!builder.starts_with(m.builder)) continue;
-    auto size = builder.substr(m.builder.size());
-    std::replace(size.begin(), size.end(), '_', '.');
-    return std::string{m.name} + size;
-  }
-  return builder;
-}
 
 class torchtune_config {
  public:
@@ -62,7 +41,7 @@ class torchtune_config {
     const bool quantised = k_.on("model.quantize_base", builder.starts_with("qlora_"));  // qlora_… is lora_… with that argument
     adapted_ = builder.starts_with("qlora_") || builder.starts_with("lora_");
     if (adapted_) builder.erase(0, builder.find('_') + 1);
-    say_model(*d_, torchtune_model_name(builder), place);
+    if (!torchtune_own_shape(*d_, k_, builder)) say_model(*d_, torchtune_model_name(builder), place);
     if (!adapted_) {
       for (const auto* key : {"lora_attn_modules", "lora_rank", "lora_dropout", "apply_lora_to_mlp", "apply_lora_to_output", "use_dora", "quantize_base"})
         if (const auto path = std::string{"model."} + key; k_.find(path) != nullptr) fail("headroom: " + k_.place(path) + ": " + path + " is no argument of " + in_quotes(builder) + ", which trains the whole model");
@@ -145,8 +124,29 @@ class torchtune_config {
   void checkpoints() {
     const bool on = k_.on("enable_activation_checkpointing"), offloads = k_.on("enable_activation_offloading");
     d_->replace("recompute", on ? "full" : "none", k_.place("enable_activation_checkpointing"));
+    if (const auto mode = k_.word("ac_mode"); !mode.empty()) some_layers(mode, on);
     if (offloads && !on) fail("headroom: " + k_.place("enable_activation_offloading") + ": torchtune asks for enable_activation_checkpointing beside enable_activation_offloading");
     if (offloads) d_->say({"offload", "activations"}, "cpu", k_.place("enable_activation_offloading"));
+  }
+  /// ac_mode beside enable_activation_checkpointing switches both off (recipes/full_finetune_distributed.py setup_model); recipes of adapters and of one
+  /// device do not read it. "selective": every n-th layer whole (training/activations.py checkpoint_wrapper).
+  void some_layers(const std::string& mode, bool on) {
+    const auto place = k_.place("ac_mode");
+    if (adapted_ || alone()) return d_->notes.push_back(place + ": ac_mode has no effect: recipes of adapters and of one device do not read it");
+    if (on) fail("headroom: " + place + ": ac_mode beside enable_activation_checkpointing makes torchtune checkpoint no layer at all: take one of them out");
+    if (mode == "full") return d_->replace("recompute", "full", place);
+    if (mode == "none") return;
+    if (mode != "selective") wrong_value("ac_mode", "\"none\", \"full\" or \"selective\"", mode);
+    const auto every = k_.number("ac_option", 0);
+    const auto layers = model_of(*d_).layers;
+    if (every == 0) fail("headroom: " + place + ": ac_mode selective needs ac_option, a number of layers, where torchtune ends: every so many-th layer is checkpointed");
+    if (layers == 0) fail("headroom: " + place + ": ac_mode selective checkpoints a part of the layers, whose number is not known: add --model NAME");
+    if (layers < every) return;
+    d_->replace("recompute", {{"mode", "full"}, {"method", "block"}, {"layers", layers / every}}, place);
+    if (every == 1) return;
+    const std::string what = "every " + std::to_string(every) + "th layer is checkpointed, and predicted as if these were the first ones: what one layer keeps may come on top";
+    d_->notes.push_back(place + ": " + what);
+    d_->assumed.push_back(what);
   }
   /// Distributed recipes validate without a graph: as many samples at once as train, or fewer, take less than a step (full_finetune_distributed.py, validate).
   void validation() {
