@@ -108,6 +108,32 @@ TEST_CASE("three answers, of which the third is learned as a text") {
   CHECK(std::abs(got.forward - (4 + 4.0 / 3 * 63 / 64 + 4.0 * 63 / 64 + 3 * 4.0 * 4 / (6 * 64))) < 0.01);
 }
 
+// DPO with loss_type "sft" (TRL trl/trainer/dpo_trainer.py _compute_loss): once both models are scored, the wanted half's labelled logits are copied, of which
+// log-probabilities are kept; entropies are made of a copy of all beside both models' logits.
+TEST_CASE("pairs whose wanted answers are learned as texts, too") {
+  const double read = 63.0 / 64, half = 2 * read;
+  const auto got = walked({.kind = objective_kind::dpo, .code = method_code::trl, .sft_weight = 1'000'000}, 4, 64, 8192, 4, 4), plain = walked({.kind = objective_kind::dpo, .code = method_code::trl}, 4, 64, 8192, 4, 4);
+  CHECK(std::abs(got.held - (4 + half)) < 0.01);
+  CHECK(std::abs(got.held - plain.held - half) < 0.01);
+  CHECK(std::abs(got.forward - (4 + 4 + half + 4 * read + 3 * 4.0 * 4 / (4 * 64))) < 0.01);
+  CHECK(std::abs(got.forward - plain.forward - half) < 0.01);
+  CHECK(got.backward > plain.backward + 1);
+}
+
+// ms-swift's GRPO with log_entropy: log-probabilities and exponentials of all tokens that are scored stand beside the logits, and beside the copy that a
+// slice of several samples is made into; all of that is gone before backward.
+TEST_CASE("entropies with a graph of their own") {
+  const objective plain{.kind = objective_kind::grpo, .code = method_code::ms_swift}, logged{.kind = objective_kind::grpo, .code = method_code::ms_swift, .entropies = true};
+  for (const std::int64_t width : {2, 4}) {
+    const double w = static_cast<double>(width), read = 63.0 / 64, alive = width == 2 ? w + w * read : w;  // of bf16 logits log-probabilities are kept, fp32 ones are kept as they are
+    const auto without = walked(plain, 4, 64, 8192, width, width), with = walked(logged, 4, 64, 8192, width, width), one = walked(logged, 1, 64, 8192, width, width);
+    CHECK(std::abs(with.forward - (alive + 3 * w * read)) < 0.01);
+    CHECK(std::abs(one.forward - (alive + 2 * w * read)) < 0.01);
+    CHECK(with.held == without.held);
+    CHECK(with.backward == without.backward);
+  }
+}
+
 // OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them
 // (openrlhf/models/actor.py forward, openrlhf/models/utils.py log_probs_from_logits).
 TEST_CASE("log-probabilities of labels by one kernel") {

@@ -199,7 +199,8 @@ TEST_CASE("an evaluation says what it keeps, and of what") {
 TEST_CASE("a reference is where a method has one, and as it can be") {
   check_all(preference(), {
       {"", [](job&) {}},
-      {"sft_weight is modelled of", [](job& j) { j.objective.sft_weight = 1; }},
+      {"", [](job& j) { j.objective.sft_weight = 1; }},
+      {"sft_weight is modelled of", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::trl_0_28; }},
       {"", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::ms_swift_3_4; }},
       {"", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::llama_factory; }},
       {"sft_weight is modelled of", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::llama_factory; j.objective.kind = objective_kind::kto; }},
@@ -276,6 +277,7 @@ TEST_CASE("reward models and critics are PPO's, each trainer's in its own way") 
       {"", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.objective.critic.recompute = choice::no; j.objective.averages = true; }},
       {"have no backward", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.objective.frozen.recompute = choice::no; }},
       {"objective.averages is DeepSpeed-Chat's", [](job& j) { j.objective.averages = true; }},
+      {"objective.entropies is of ms-swift's GRPO", [](job& j) { j.objective.entropies = true; }},
       {"", [](job& j) { j.objective.code = method_code::deepspeed_chat; }},
       {"objective.critic is PPO's", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; }},
       {"", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},

@@ -46,6 +46,34 @@ TEST_CASE("open-r1's and alignment-handbook's scripts take TRL's arguments, from
   CHECK_FALSE(refusal_of({{"run.sh", "accelerate launch --config_file zero3.yaml scripts/sft.py\n"}, zero3}).empty());
 }
 
+// examples/scripts/online_dpo_vlm.py: reward_funcs are two functions, and nobody reads reward_model_path.
+TEST_CASE("online DPO of a model that sees is scored by functions of its script") {
+  const std::vector<std::string> pictures{"batch.images={\"count\":1,\"width\":448,\"height\":448}"};
+  const std::string rest = "--max_length 1536 --max_new_tokens 1024 --use_vllm --vllm_mode server --use_peft --lora_target_modules q_proj v_proj --per_device_train_batch_size 1";
+  const auto run = [&](const std::string& script, const std::string& more) { return imported::text{"run.sh", "accelerate launch --config_file zero3.yaml examples/scripts/" + script + " --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct --dtype bfloat16 " + more + rest + "\n"}; };
+  const auto j = job_of({run("online_dpo_vlm.py", "--reward_model_path Qwen/Qwen2.5-VL-3B-Instruct "), zero3}, pictures);
+  CHECK_FALSE(j.objective.has_reward());
+  CHECK(j.objective.reference == reference_way::adapter_off);
+  CHECK(j.rollout.prompt == 512);
+  CHECK(j.recompute == recompute{.mode = recompute_mode::full, .reentrant = choice::yes});  // gradient_checkpointing_kwargs of the script
+  CHECK(j == job_of({run("online_dpo_vlm.py", ""), zero3}, pictures));
+  CHECK(job_of({run("online_dpo.py", "--reward_model_path Qwen/Qwen2.5-0.5B "), zero3}, pictures).objective.has_reward());
+}
+
+// examples/scripts/mpo_vlm.py: DPO beside the cross entropy of what is wanted.
+TEST_CASE("a likelihood among DPO's losses") {
+  const auto mpo = [](const std::string& losses, const std::vector<std::string>& set) { return std::pair{imported::text{"run.sh", see("mpo_vlm.py", "Qwen/Qwen2.5-VL-3B-Instruct", "--use_peft --lora_target_modules q_proj v_proj " + losses)}, set}; };
+  const auto job = [&](const std::string& losses) { const auto [text, set] = mpo(losses, seen); return job_of({text, zero3}, set); };
+  CHECK(job("--loss_type sigmoid bco_pair sft --loss_weights 0.8 0.2 1.0").objective.sft_weight == 1'000'000);
+  CHECK(job("--loss_type sigmoid bco_pair --loss_weights 0.8 0.2").objective.sft_weight == 0);
+  auto old_release = seen;
+  old_release.push_back("environment.trl=0.28");
+  const auto [text, set] = mpo("--loss_type sigmoid sft", old_release);
+  const auto before = job_of({text, zero3}, set);
+  CHECK(before.objective.code == method_code::trl_0_28);
+  CHECK(holds(objection_to(before).in_words().what(), "objective.sft_weight is modelled of DPO as"));
+}
+
 TEST_CASE("packed documents stand behind a mask where attention is not flash") {
   const auto packed = [](const std::string& rest) { return see("sft.py", "Qwen/Qwen2.5-0.5B", "--max_length 4096 --packing " + rest); };
   const auto mask = "packing = true is not modelled by this version (without flash attention: a mask of all tokens by all tokens";

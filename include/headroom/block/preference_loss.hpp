@@ -8,7 +8,7 @@
 namespace headroom::ops {
 
 /// Cross entropy of the first half of the samples, whose shifted logits are copied: the likelihood that ORPO and CPO add. Or of the logits as they are.
-/// Of TPO's third answers all tokens are taken to be labelled.
+/// Of TPO's third answers, and of TRL's chosen ones, all tokens are taken to be labelled.
 constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
   if (s.scoring.likelihood == half_entropy::unused) {
     const auto named = p.make(p.elements(logits) / 2, p.width(logits), row::logits);
@@ -37,6 +37,13 @@ constexpr void entropy_metric(program& p, const scene& s, tensor logits, std::in
   const auto of_sample = s.sequence > 1 ? s.sequence - 1 : 1, positions = checked::mul(s.samples, of_sample);
   if (how == logits_entropy::all_at_once) chunk = s.tokens;
   if (how == logits_entropy::by_sample) chunk = s.scored > 0 ? s.scored : of_sample;
+  if (how == logits_entropy::with_graph) {  // both are of the logits' format, and nothing of them is needed in backward
+    const auto flat = s.samples == 1 ? p.view(logits, checked::mul(positions, s.vocabulary)) : p.make(checked::mul(positions, s.vocabulary), p.width(logits), row::logits);
+    const auto all = p.make(p.elements(flat), p.width(logits), row::logits), raised = p.make(p.elements(flat), p.width(logits), row::logits);
+    p.step(0, flat.bit(), {.holds = logits.bit()});
+    p.step(0, all.bit(), {.holds = logits | flat});
+    return p.step(0, raised.bit(), {.holds = logits | flat | all});
+  }
   const auto part = 3 * p.rounded(checked::mul(chunk < positions ? chunk : positions, s.vocabulary), p.width(logits));
   if (s.samples == 1 || how == logits_entropy::in_chunks || how == logits_entropy::by_sample) return p.step(0, 0, {.holds = logits.bit(), .forward_temporary = part, .temporaries = row::logits});
   const auto copy = p.make(checked::mul(positions, s.vocabulary), p.width(logits), row::logits), entropy = p.make(positions, p.width(logits));
@@ -66,7 +73,8 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
   tensor_set parts{};
   if (how.likelihood == half_entropy::before) parts |= first_half_entropy(p, s, logits).bit();
   parts |= scores_of(p, s, logits).bit();
-  if (how.likelihood > half_entropy::before) {
+  const bool last = how.likelihood == half_entropy::after_reference, after = how.likelihood > half_entropy::before && !last;
+  if (after) {
     const auto likelihood = first_half_entropy(p, s, logits);
     if (how.likelihood != half_entropy::unused) parts |= likelihood.bit();
   }
@@ -75,9 +83,10 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
     p.other_here();
     const auto hidden = others_hidden_states(p, s), theirs = others_logits(p, s, p.width(logits));
     parts |= scores_of(p, s, theirs).bit();
-    if (how.likelihood > half_entropy::before) first_half_entropy(p, s, theirs);
+    if (after) first_half_entropy(p, s, theirs);
     if (how.means_halves) mean_metric(p, theirs, hidden);
   }
+  if (last) parts |= first_half_entropy(p, s, logits).bit();
   p.step(parts, scalar.bit());
   if (how.entropy != logits_entropy::none) entropy_metric(p, s, logits, entropy_chunk);
   if (how.copies_by_verdict) verdict_metrics(p, s, logits);

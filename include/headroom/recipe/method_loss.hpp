@@ -27,12 +27,13 @@ enum class logits_entropy : std::uint8_t {
   in_chunks,     ///< … of logits that are contiguous as they are
   by_sample,     ///< of all tokens of a sample at once
   all_at_once,   ///< of a copy, of all tokens at once
+  with_graph,    ///< 128 tokens at a time, whose log-probabilities and exponentials stand until the loss is there
 };
 
 /// The likelihood of the first half of the samples, by cross entropy of their logits: before all are scored, of a shifted copy; or after, of such a
-/// copy or of the logits as they are, of the reference's, too; or of the last third's, a copy of what is labelled. `unused`: the loss does not need it, but a variable names it until the loss is there.
+/// copy or of the logits as they are, of the reference's, too; or of the last third's, a copy of what is labelled; or of such a copy once both models are scored. `unused`: the loss does not need it, but a variable names it until the loss is there.
 /// `by_model`: of all samples, by the model itself, which is given the labels.
-enum class half_entropy : std::uint8_t { none, by_model, before, after_of_copy, after_as_they_are, unused, after_of_third };
+enum class half_entropy : std::uint8_t { none, by_model, before, after_of_copy, after_as_they_are, unused, after_of_third, after_reference };
 
 /// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
@@ -75,7 +76,7 @@ struct method_loss {
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies: in place since 1.0 (c49f3753e of 2026-03-10, rloo_trainer.py
 /// f18d59425), a copy before; entropies 128 tokens at a time since 0.23 (deae7e00b of 2025-09-04), sample by sample since 0.20 (7e8ef867a of
 /// 2025-06-25), none before; ms-swift swift/rlhf_trainers/grpo_trainer.py
-/// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
+/// _get_logps_via_local_forward, whose entropies, where they are asked for, are made without torch.no_grad(); verl verl/workers/actor/dp_actor.py _forward_micro_batch without
 /// entropy, on samples without padding.
 /// OpenRLHF's GRPO and RLOO: openrlhf/models/actor.py forward, at temperature 1 and without entropies.
 /// TPO: TRL trl/experimental/tpo/tpo_trainer.py _compute_loss (since 1.7, c6d2f3ae3 of 2026-06-19).
@@ -95,6 +96,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const auto beside = o.sft_weight > 0 ? half_entropy::by_model : half_entropy::none;  // GKD's sft_alpha: compute_loss hands labels to the student
   const bool compares = traits_of(o.kind).reference;
+  const auto wanted = o.kind == objective_kind::dpo && o.sft_weight > 0 ? half_entropy::after_reference : half;  // loss_type "sft"
   if (o.code == method_code::nemo_rl) return {.scores = label_scores::whole};
   if (o.kind == objective_kind::sft && o.code == method_code::verl) return {.scores = label_scores::by_entropy, .keeps_logits = true};
   if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .likelihood = beside, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
@@ -116,7 +118,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
     using enum divided_by_temperature;
     switch (o.code) {
       case method_code::verl: return {.scores = label_scores::in_kernel, .divides = in_place, .shifts = false, .overwrites = true};
-      case method_code::ms_swift: return {.scores = label_scores::by_sample, .divides = in_place};
+      case method_code::ms_swift: return {.scores = label_scores::by_sample, .divides = in_place, .entropy = o.entropies ? logits_entropy::with_graph : logits_entropy::none};
       case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
       case method_code::trl_0_29: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::in_chunks};
       case method_code::trl_0_22: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::by_sample};
@@ -142,7 +144,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
       break;
     default: break;
   }
-  return {.scores = label_scores::by_sample, .entropy = compares ? logits_entropy::of_copy : logits_entropy::none, .likelihood = half, .names_reference = compares,
+  return {.scores = label_scores::by_sample, .entropy = compares ? logits_entropy::of_copy : logits_entropy::none, .likelihood = wanted, .names_reference = compares,
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 

@@ -45,6 +45,7 @@ struct objective {
   std::int32_t sft_weight{};         ///< of the likelihood of the answers that are wanted, beside the comparison, in millionths; 0: it is not computed
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< a teacher, of a distillation and of ms-swift's GRPO; else a reward model, without which a function or a server scores
+  bool entropies{};                  ///< of the completions' tokens are made with a graph, which stands until the loss is there (ms-swift's GRPO)
   bool averages{};                   ///< a copy of the policy stands beside the reference, in the same way, and is averaged with the policy after each update
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
   std::int32_t texts{};              ///< of each example of an embedding or a reranker: with its negatives; 0: as many as the method has

@@ -19,8 +19,9 @@ constexpr objection check_reference(const job& j, const auto& no) {
     return no("headroom: this objective.kind has no reference model; leave objective.reference out");
   if (j.objective.sft_weight > 0) {
     const auto code = j.objective.code;
-    if (!distils && (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory)))
-      return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it, and of ms-swift's distillation; elsewhere leave it out");
+    const bool computes = of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory || code == method_code::trl || code == method_code::unset;
+    if (!distils && (j.objective.kind != objective_kind::dpo || !computes))
+      return no("headroom: objective.sft_weight is modelled of DPO as ms-swift, LLaMA-Factory and TRL since 0.29 run it, and of ms-swift's distillation; elsewhere leave it out");
   }
   if (way == reference_way::swapped && !trains_by_nemo(j.objective)) return no("headroom: references that are swapped in from the host are modelled as NeMo-RL does it alone; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");
@@ -68,6 +69,7 @@ constexpr objection check_reward_and_critic(const job& j, const auto& no) {
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
   if (o.frozen.recompute != choice::unset) return no("headroom: a teacher and a reward model have no backward; recompute is a key of objective.critic");
+  if (o.entropies && (o.code != method_code::ms_swift || o.kind != objective_kind::grpo || j.parallel.context > 1)) return no("headroom: objective.entropies is of ms-swift's GRPO, of rows that no GPUs share; elsewhere leave it out");
   if (o.averages && (o.code != method_code::deepspeed_chat || o.reference != reference_way::copy)) return no("headroom: objective.averages is DeepSpeed-Chat's, whose reference is a copy; leave it out");
   if (!ppo) return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
   const bool value_head = o.code == method_code::llama_factory;

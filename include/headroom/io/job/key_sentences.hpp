@@ -175,6 +175,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"objective.divergence", "which divergence a distillation computes of the teacher and the student: jensen-shannon (0 < beta < 1), forward (beta 0) or reverse (beta 1)"},
     {"objective.top_logits", "of the teacher's logits so many a token, the largest, are compared; without objective.teacher a server gives them; 0: all"},
     {"objective.reward_adapter", "completions are scored by the trained model with adapters of the same size in place of its own (LLaMA-Factory's reward_model_type lora)"},
+    {"objective.entropies", "entropies of the completions' tokens are computed with a graph, which stands until the loss is there (ms-swift's log_entropy, and top_entropy_quantile below 1)"},
     {"objective.averages", "a copy of the policy stands beside the reference and is averaged with the policy after each update (DeepSpeed-Chat's enable_ema)"},
     {"rollout", "how completions are generated for a method that trains on them"},
     {"rollout.engine", "who generates: the trained module itself, vLLM since 0.9, vLLM up to 0.8, SGLang, or (hybrid) the trained weights by DeepSpeed's kernels"},

@@ -57,6 +57,7 @@ void describe(Keys& k, objective& o) {
   k.word("reference_parameters_at", o.reference_at);
   k.scaled("sft_weight", o.sft_weight, 0, 1e6, 2000.0);
   k.flag("reward_adapter", o.reward_adapter);
+  k.flag("entropies", o.entropies);
   k.flag("averages", o.averages);
   k.whole("texts", o.texts, std::int32_t{}, 0, 1024);
   k.flag("generative", o.generative);

@@ -22,8 +22,8 @@ inline constexpr lora_words trl_lora{.on = "use_peft", .rank = "lora_r", .rank_d
 inline constexpr base_words trl_base{.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"};
 inline constexpr std::string_view trl_marks = "dataset_name|dataset_config|dataset_train_split|dataset_mixer|dataset_mixture|use_peft|lora_target_modules|attn_implementation|dtype|torch_dtype|load_in_4bit|config|reward_funcs";
 /// One of its trainers beside SFT's. max_seq_length is of SFTConfig and what inherits from it, up to 0.19, where it wins over max_length (sft_config.py).
-constexpr training_program trl_program(std::string_view name, std::string_view scripts, std::string_view method, std::span<const passed_key> passed) {
-  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = method == "distill" ? "max_seq_length|max_length" : "max_length", .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
+constexpr training_program trl_program(std::string_view name, std::string_view scripts, std::string_view method, std::span<const passed_key> passed, std::string_view own = {}) {
+  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = method == "distill" ? "max_seq_length|max_length" : "max_length", .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method, .own = own};
 }
 
 // clang-format off
@@ -122,7 +122,9 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = trl_lora, .base = trl_base, .passed = trl_steps_passed, .also = trl_passed, .method = "prm"},
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
     {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .model_default = "EleutherAI/pythia-160m", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
-    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py|online_dpo_vlm.py", "online-dpo", trl_scored_passed),
+    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py", "online-dpo", trl_scored_passed),
+    // … whose completions functions of the script's own score (reward_funcs), whatever reward_model_path says.
+    trl_program("trl-online-dpo-vlm", "online_dpo_vlm.py", "online-dpo", trl_scored_passed, "reward_model_path"),
     trl_program("trl-nash-md", "examples/scripts/nash_md.py|nash_md.py", "nash-md", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|trl.scripts.grpo|open_r1/grpo.py|examples/scripts/gspo.py|grpo.py|gspo.py|grpo_vlm.py|gspo_vlm.py", "grpo", trl_online_passed),
     // RLOO up to 0.21 (v0.21.0 examples/scripts/rloo/rloo.py, rloo_tldr.py): ModelConfig's formats and adapters are read, and nobody is told of them.

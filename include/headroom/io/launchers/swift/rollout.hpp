@@ -53,6 +53,7 @@ class swift_rollout {
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8, v_->has("teacher_model") || v_->has("teacher_model_server") ? 1 : 2), v_->place("num_generations"));  // rlhf_args.py _init_teacher
     d_->job["objective"]["kind"] = "grpo";
     drawn_once();
+    entropies();
     cut();
     together();
     generation();
@@ -130,6 +131,15 @@ class swift_rollout {
     const std::string what = "no group of completions is drawn again: each time takes as long as the first";
     d_->notes.push_back(v_->place("dynamic_sample") + ": " + what);
     d_->assumed.push_back(what);
+  }
+  /// Entropies of the completions' tokens, as a metric or for a threshold (grpo_trainer.py _get_logps_via_local_forward).
+  void entropies() {
+    const auto* part = v_->take("top_entropy_quantile");
+    const bool logs = v_->on("log_entropy"), picks = part != nullptr && number_at(*part, "top_entropy_quantile", 0.0, 1.0) < 1;
+    if (!logs && !picks) return;
+    const std::string by = logs ? "log_entropy" : "top_entropy_quantile";
+    if (v_->number("sequence_parallel_size", 1) > 1) d_->unmodelled_key(by, v_->all()[by], v_->place(by), "beside sequence_parallel_size");
+    d_->job["objective"]["entropies"] = true;
   }
   /// GPUs that train on parts of the same row, each of them in turn with what each of them has drawn (swift/sequence_parallel; grpo_trainer.py __init__,
   /// _prepare_inputs).

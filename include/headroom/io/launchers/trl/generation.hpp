@@ -10,7 +10,8 @@ namespace headroom::io::detail {
 
 class trl_generation {
  public:
-  trl_generation(draft& d, named_values& v, std::string_view kind, trl_defaults& defaults) : d_(&d), v_(&v), kind_(kind), defaults_(&defaults) {}
+  /// `by_functions`: the script scores completions by functions of its own.
+  trl_generation(draft& d, named_values& v, std::string_view kind, trl_defaults& defaults, bool by_functions = false) : d_(&d), v_(&v), kind_(kind), defaults_(&defaults), by_functions_(by_functions) {}
 
   void read() {
     if (kind_ == "online-dpo") return online();
@@ -39,7 +40,12 @@ class trl_generation {
     v_->take("beta");
     d_->replace("objective", {{"kind", "online-dpo"}, {"trainer", "trl"}, {"reference", d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->source());
     if (v_->word("judge", "") == "pair_rm") d_->unmodelled_key("judge", "pair_rm", v_->place("judge"), "a ranker of its own on every GPU: trl/experimental/judges/judges.py PairRMJudge");
-    if (const auto scores = v_->word("reward_model_path", ""); !scores.empty()) await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
+    if (const auto scores = v_->word("reward_model_path", ""); !scores.empty()) {
+      if (by_functions_)
+        d_->notes.push_back(v_->place("reward_model_path") + ": this script scores completions by functions of its own, and loads no reward model");
+      else
+        await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
+    }
     if (!d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 512, v_->source());
     d_->say({"rollout", "completion"}, v_->number("max_new_tokens", 64), v_->place("max_new_tokens"));
     d_->notes.push_back(v_->place("max_length") + ": longer prompts than max_length leaves room for are cut before answers are compared, and not before they are generated");
@@ -146,6 +152,7 @@ class trl_generation {
   named_values* v_;
   std::string kind_;
   trl_defaults* defaults_;
+  bool by_functions_{};
   double share_{0.3};
   bool gathers_{true};
 };

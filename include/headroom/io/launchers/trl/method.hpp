@@ -15,13 +15,13 @@ namespace headroom::io::detail {
 class trl_method {
  public:
   /// `kind`: a method's name, as objective.kind has it. `own`: arguments of the script's own.
-  trl_method(draft& d, named_values& v, std::string_view kind, std::string_view own = {}) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind == "nash-md" ? "online-dpo" : kind, own) {}
+  trl_method(draft& d, named_values& v, std::string_view kind, std::string_view own = {}) : d_(&d), v_(&v), kind_(kind), own_(own), defaults_(d, v, kind == "distill" ? "gkd" : kind == "nash-md" ? "online-dpo" : kind, own) {}
 
   void read() {
     dropout();
     if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
     if (kind_ == "rloo-0.21") return trl_ppo{*d_, *v_}.without_critic(defaults_);
-    if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo" || kind_ == "nash-md") return trl_generation{*d_, *v_, kind_, defaults_}.read();
+    if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo" || kind_ == "nash-md") return trl_generation{*d_, *v_, kind_, defaults_, !own_.empty()}.read();
     if (kind_ == "simpo") return simpo();
     if (kind_ == "distill") answers();
     lengths();
@@ -75,7 +75,7 @@ class trl_method {
         14, "max_length is not given, and TRL's default is 1024 since 0.14 (2025-01), and none before", nullptr, [](draft& d, const std::string& place) { if (!d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 1024, place); },
         [](const draft& d) { return !d.has({"batch", "sequence"}); });
   }
-  /// Losses that are arithmetic on log-probabilities; "sft" and the weights of WPO look at the logits once more.
+  /// Losses that are arithmetic on log-probabilities; DPO's "sft" and the weights of WPO look at the logits once more.
   void preferences() {
     v_->take("beta");
     if (const auto* said = v_->take("loss_type")) {
@@ -84,6 +84,10 @@ class trl_method {
         if (std::string_view{"[]\"',"}.find(c) != std::string_view::npos) c = ' ';
       for_each_word(text, [&](std::string_view w) {
         const auto accepted = kind_ == "kto" ? "kto" : kind_ == "tpo" ? "sigmoid|hinge|ipo|tpo-l" : kind_ == "cpo" ? "sigmoid|hinge|ipo|simpo" : "sigmoid|hinge|ipo|exo_pair|nca_pair|robust|bco_pair|sppo_hard|aot|aot_pair|aot_unpaired|apo_zero|apo_down|discopop|sigmoid_norm|kto_pair";
+        if (kind_ == "dpo" && w == "sft") {  // computed, whatever its weight among loss_weights (dpo_trainer.py _compute_loss)
+          objective_["sft_weight"] = 1.0;
+          return;
+        }
         if (!among_words(accepted, w)) d_->unmodelled_key("loss_type", std::string{w}, v_->place("loss_type"));
         if (w == "simpo") simpo_ = true;
       });
@@ -146,6 +150,7 @@ class trl_method {
   draft* d_;
   named_values* v_;
   std::string kind_;
+  std::string_view own_;
   trl_defaults defaults_;
   json_value objective_;
   bool simpo_{};
