@@ -142,6 +142,7 @@ class swift_arguments {
   void rest() {
     swift_tasks{*d_, *v_}.without_liger_loss();
     swift_tasks{*d_, *v_}.cut();
+    swift_tasks{*d_, *v_}.evaluate_documents();
     // Experts in grouped products are of transformers 5 (swift/arguments/base_args/model_args.py), or of the release that has the model's class.
     if (v_->word_now("experts_impl") == "grouped_mm") {
       v_->take("experts_impl");

@@ -37,6 +37,13 @@ class swift_tasks {
         fail("headroom: " + v_->place(key) + ": ms-swift stops where " + key + " is true and attn_impl is not flash attention: say attn_impl flash_attn, or take " + key + " out");
   }
 
+  /// Once it is known what is evaluated.
+  void evaluate_documents() {
+    if (!scores_by_encoder()) return;
+    for (auto* e : {&d_->evaluates, &d_->evaluates_before})
+      if (*e) (*e)->batch = checked::mul(documents_, (*e)->batch);
+  }
+
   /// new_special_tokens: embeddings grow where the tokenizer has more words than they have rows, to a multiple of 128 (swift/model/register.py
   /// _add_new_special_tokens). How many the tokenizer has is not known here.
   void new_words() {
@@ -158,6 +165,7 @@ class swift_tasks {
     if (const auto* loss = v_->take("loss_type"); loss != nullptr && *loss != "" && !(loss->is_string() && among_words(embeds ? "infonce|cosine_similarity|contrastive|online_contrastive" : "pointwise_reranker|listwise_reranker", loss->get<std::string>())))
       d_->unmodelled_key("loss_type", *loss, v_->place("loss_type"), "beside task_type " + kind);
     if (const auto* count = v_->take("num_labels"); count != nullptr && *count != 1 && !embeds && !speaks) d_->unmodelled_key("num_labels", *count, v_->place("num_labels"), "beside task_type " + kind);
+    if (scores_by_encoder()) return score_by_encoder(place);
     if (const auto m = model_of(*d_); m.bidirectional || m.encoder.layers > 0 || m.head == head_kind::none)
       fail("headroom: " + place + ": embeddings and rerankers over encoders are not modelled by this version, those over language models are");
     json_value objective = {{"kind", embeds ? "embedding" : "rerank"}, {"trainer", "ms-swift"}};
@@ -177,6 +185,21 @@ class swift_tasks {
       d_->awaits_texts = draft::said{"texts an example has, its anchor, positive and negatives together", place};
     }
     d_->replace("objective", objective, place);
+  }
+  /// A reranker that is an encoder of one class by its configuration, as AutoModelForSequenceClassification loads it (swift/model/register.py get_model):
+  /// documents of a query are texts of a micro-batch, and a loss over scores has no tensor that counts.
+  [[nodiscard]] bool scores_by_encoder() const {
+    const auto m = model_of(*d_);
+    return v_->word_now("task_type") == "reranker" && m.bidirectional && m.classes == 1;
+  }
+  void score_by_encoder(const std::string& place) {
+    for (const auto* key : {"packing", "padding_free"})
+      if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key), "beside an encoder");
+    auto& micro = d_->job["batch"]["micro"];
+    micro = checked::mul(documents_, micro.get<std::int64_t>());
+    const std::string what = "a query has as many documents as MAX_NEGATIVE_SAMPLES lets it have, and a positive: batch.micro counts " + std::to_string(documents_) + " texts of each example";
+    d_->notes.push_back(place + ": " + what);
+    d_->assumed.push_back(what);
   }
   /// Texts one behind the other, in rows of their own lengths' sum or of one length. True: rows are packed.
   bool joined() {
@@ -220,6 +243,7 @@ class swift_tasks {
     return weighs;
   }
 
+  static constexpr std::int64_t documents_ = 8;
   draft* d_;
   named_values* v_;
 };
