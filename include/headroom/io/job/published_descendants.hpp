@@ -19,6 +19,7 @@ inline constexpr auto descendants_by_card = std::to_array<models::made_of>({
     {"vicuna-v1-3-13b", "llama-13b"},
     {"skywork-reward-llama-3.1-8b-v0.2", "llama-3.1-8b"},
     {"gme-qwen2-vl-2b-instruct", "qwen2-vl-2b"},
+    {"plano-orchestrator-4b", "qwen3-4b"},
     {"bge-base-en", "bert-base-uncased"},
     {"bge-base-en-v1.5", "bert-base-uncased"},
     {"bge-large-en", "bert-large-uncased"},

@@ -26,6 +26,9 @@ inline constexpr auto published_text = std::to_array<published_model>({
      R"({"attention_bias":true,"ffn":13440,"heads":32,"hidden":4096,"kv_heads":4,"layers":32,"vocab":92416})"},
     {"olmoe-1b-7b|olmoe-1b-7b-0924|olmoe-1b-7b-0125",
      R"({"experts":{"active":8,"count":64,"ffn":1024,"raw_weights":true},"ffn":1024,"heads":16,"hidden":2048,"kv_heads":16,"layers":16,"qk_norm_full":true,"vocab":50304})"},
+    // Lightning-AI/litgpt 26857050 litgpt/config.py: the defaults of Config.
+    {"stablelm-base-alpha-3b|stablelm-tuned-alpha-3b",
+     R"({"activation":"gelu","attention_bias":true,"ffn":16384,"fused_qkv":true,"heads":32,"hidden":4096,"layers":16,"mlp":"plain","mlp_bias":true,"norm":"layernorm","norm_bias":true,"output_bias":true,"parallel_block":true,"rotary_fraction":0.25,"vocab":50688})"},
     {"pythia-14m",
      R"({"activation":"gelu","attention_bias":true,"ffn":512,"fused_qkv":true,"heads":4,"hidden":128,"layers":6,"mlp":"plain","mlp_bias":true,"norm":"layernorm","norm_bias":true,"output_bias":true,"parallel_block":true,"rotary_fraction":0.25,"vocab":50304})"},
     {"mamba-130m",
