@@ -119,6 +119,22 @@ TEST_CASE("distillation") {
   CHECK(holds(refused(lora + "--teacher_model_server http://localhost:8000"), "gkd_logits_topk is required"));
 }
 
+// examples/train/reranker/train_reranker.sh: ModernBERT with a class, 8 documents of each query (swift/template/base.py _reranker_data_collator).
+TEST_CASE("a reranker that is an encoder scores each document of a query") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft --model iic/gte-reranker-modernbert-base --task_type reranker --tuner_type full --torch_dtype bfloat16 --max_length 512 --split_dataset_ratio 0.05 --eval_strategy steps "
+                          "--per_device_train_batch_size 64 --per_device_eval_batch_size 16 --gradient_accumulation_steps 1 ";
+  const auto j = said(run + "--loss_type pointwise_reranker");
+  CHECK(j.batch.micro == 512);
+  CHECK(j.evaluation.batch == 128);
+  CHECK(j.objective == objective{});
+  CHECK(j.model.classes == 1);
+  CHECK(j.assumed_defaults > 0);
+  CHECK(said(run + "--loss_type listwise_reranker") == j);
+  CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  CHECK(holds(refused(run + "--padding_free true --attn_impl flash_attn"), "padding_free = true is not modelled by this version (beside an encoder)"));
+  CHECK(holds(refused("swift sft --model iic/gte-modernbert-base --task_type embedding --tuner_type full --max_length 512"), "embeddings and rerankers over encoders are not modelled"));
+}
+
 // swift/rlhf_trainers/kto_trainer.py forward.
 TEST_CASE("KTO, and one row of samples") {
   const std::string run = "NPROC_PER_NODE=2 swift rlhf --rlhf_type kto --deepspeed zero2 --attn_impl flash_attn" + qwen;

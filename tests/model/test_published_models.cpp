@@ -50,7 +50,9 @@ std::vector<std::pair<std::string_view, std::int64_t>> by_hand() {
   // Trinity: attention with a gate as wide as its queries and norms of a head's width, four norms a layer; 54 layers with 128 experts and a shared one, a bias for each expert.
   const auto trinity = 56 * (attend(1024, 8, 2, 128) + 1024 * 8 * 128 + 2 * 128 + 4 * 1024) + 2 * 3 * 1024 * 3072 +
                        54 * (std::int64_t{129} * 3 * 1024 * 256 + 128 * 1024 + 128) + 2 * 200192 * 1024 + 1024;                                          // "6B"
-  return {{"falcon-h1-3b-base", falcon_three}, {"afm-4.5b", afm}, {"hunyuan-0.5b-instruct", hunyuan}, {"nemotron-mini-4b-instruct", nemotron},
+  // GPT-NeoX by Lightning-AI/litgpt 26857050 litgpt/config.py, whose defaults it is: 16 layers, 50,254 words in rows of 512; biases everywhere.
+  const auto stable = 2 * std::int64_t{50688} * 4096 + 16 * (std::int64_t{12} * 4096 * 4096 + 13 * 4096) + 2 * 4096;
+  return {{"stablelm-base-alpha-3b", stable}, {"falcon-h1-3b-base", falcon_three}, {"afm-4.5b", afm}, {"hunyuan-0.5b-instruct", hunyuan}, {"nemotron-mini-4b-instruct", nemotron},
           {"orpheus-3b-0.1-pretrained", orpheus}, {"ministral-3-3b-reasoning-2512", ministral}, {"trinity-nano-preview", trinity}};
 }
 
