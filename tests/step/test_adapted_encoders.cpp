@@ -1,10 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Adapters of models of an encoder and a decoder: the whole step, and what is refused.
+#include "../replayed_steps.hpp"
+
 #include <doctest/doctest.h>
 
 #include <headroom/headroom.hpp>
 #include <headroom/model/zoo.hpp>
-#include <headroom/replay.hpp>
 
 #include <string>
 
@@ -26,18 +27,6 @@ job adapted(const char* model, recompute_mode mode, module_set targets) {
   return j;
 }
 
-std::int64_t played(const job& j) {
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator;
-  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-  trace.run();
-  trace.run();
-  return trace.peak_asked().count();
-}
-
 constexpr module_set two{module::q_proj, module::v_proj}, mlp{module::up_proj, module::down_proj};
 
 }  // namespace
@@ -50,7 +39,7 @@ TEST_CASE("step by step adapters of both stacks take as much as is estimated") {
         CAPTURE(static_cast<int>(mode));
         CAPTURE(targets.bits);
         const auto j = adapted(model, mode, targets);
-        CHECK(played(j) == estimate(j).ranks[0].allocated.count());
+        CHECK(replayed_steps(j).asked == estimate(j).ranks[0].allocated);
       }
 }
 
@@ -62,6 +51,25 @@ TEST_CASE("states are those of the adapters beside three attentions") {
   CHECK(at[row::adapters].count() == 4 * r.parameter_count.trainable.count());
   CHECK(at[row::optimizer_state].count() >= 8 * r.parameter_count.trainable.count());
   CHECK(at[row::optimizer_state].count() < 8 * r.parameter_count.trainable.count() + 512 * 300);
+}
+
+// modeling_utils.py _get_dtype_plan: only where the format that is asked for is float16. DeepSpeed's engine makes the whole module fp16 once it is loaded (runtime/engine.py
+// _configure_distributed_model), and Whisper's class names no such module.
+TEST_CASE("T5 that is loaded in fp16 is refused, since a part of it stays in fp32") {
+  const auto why = [](const char* model, const precision& in, const profile& by = frameworks::hf_trainer) {
+    auto j = adapted(model, recompute_mode::full, two);
+    if (by.label != frameworks::hf_trainer.label) j.adapter = {};
+    j.precision = in, j.framework = by;
+    const auto o = objection_to(j);
+    return o ? std::string{o.in_words().what()} : std::string{};
+  };
+  constexpr precision fp16{"fp16", formats::fp16, formats::fp16, formats::fp16, formats::fp16, formats::none, formats::fp16};
+  CHECK(why("flan-t5-base", fp16).find("keeps each layer's wo in fp32") != std::string::npos);
+  CHECK(why("flan-t5-base", precisions::bf16).empty());
+  CHECK(why("flan-t5-base", precisions::fp32).empty());
+  CHECK(why("flan-t5-base", precisions::fp16_autocast).empty());
+  CHECK(why("whisper-small", fp16).empty());
+  CHECK(why("flan-t5-base", precisions::fp16_mixed, frameworks::deepspeed).find("wo in fp32") == std::string::npos);
 }
 
 TEST_CASE("what is not modelled of them is refused") {

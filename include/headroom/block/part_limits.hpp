@@ -89,6 +89,8 @@ constexpr objection check_norms_and_ends(const job& j, const auto& no) {
     return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
   if (j.adapter.active() && m.encoder.layers > 0 && (j.adapter.kind != adapter_kind::lora || j.adapter.base.quantised() || !j.adapter.modules_to_save.empty() || j.sharding.kind != sharding_kind::none))
     return no("headroom: adapters of encoder-decoder models are modelled as LoRA beside weights of 16 or 32 bits that lie whole on each GPU (adapter.kind lora, no adapter.base of fewer bits, no adapter.modules_to_save, no sharding), by this version; adapter.rank", j.adapter.rank);
+  if (m.encoder.layers > 0 && m.position == position_kind::relative && f.label == "hf-trainer" && j.precision.untrained() == formats::fp16)
+    return no("headroom: of a T5 that is loaded in fp16 transformers keeps each layer's wo in fp32 (modeling_t5.py _keep_in_fp32_modules), which is not modelled by this version: precision must be bf16, fp32, or either under autocast; model", m.label);
   const bool bert = f.modules.megatron() && m.bidirectional && !m.norm_after && m.head == head_kind::masked_language;  // engine/tensor_parallel/limits.hpp
   if (m.distinct_layers > 0 && (divides || j.adapter.active() || j.sharding.kind != sharding_kind::none || !j.trainable.all() || j.batch.accumulation > 1 || j.parallel.pipeline > 1 || j.optimizer.in_backward || j.hardware.gpus() > 1 || j.recompute.mode != recompute_mode::none))
     return no("headroom: layers that run several times (model.distinct_layers) are modelled on one GPU, all of them trained, with batch.accumulation 1, without adapters and recomputation, by this version", f.label);
