@@ -94,6 +94,11 @@ TEST_CASE("classes that see or hear are walked over text alone as what has gradi
     CAPTURE(config.dump());
     const auto m = io::model_from_config(config);
     CHECK(count(m).total.count() == row["total"].get<std::int64_t>());
+    if (config["model_type"] == "lighton_ocr") {  // Mistral 3 by another name: its tower is walked
+      CHECK(m.vision.kind == vision_kind::pixtral);
+      CHECK(m.vision.projector == projector_kind::patch_merger);
+      continue;
+    }
     CHECK(count(m).total.count() - m.vision.held == row["runs"].get<std::int64_t>());
     CHECK(count(m).trainable().count() == row["runs"].get<std::int64_t>());
     auto unnamed = config;

@@ -33,21 +33,38 @@ inline shape read_mllama_words(const config& c) {
   m.vision.words = 8;
   return m;
 }
-/// Granite4VisionTextModel, whose layers are Granite's but for what pictures put between them.
-inline shape read_granite_words(const config& c) {
-  auto granite = c.child("text_config").object();
-  granite["model_type"] = "granite";
-  return walked_inner(config{granite, c.at("text_config")}, "granite").value();
+/// A text_config of a class of its own whose layers are those of another family. Their defaults are not the same: sizes have to be there.
+template <const char* const* Family>
+inline shape read_words_as(const config& c) {
+  const auto text = c.child("text_config");
+  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"})
+    if (!text.has(key)) complain(text.at(key) + " is missing; what is walked of this class has no default for it");
+  auto other = text.object();
+  other["model_type"] = *Family;
+  return walked_inner(config{other, text.path()}, *Family).value();
+}
+inline constexpr const char* granite_layers = "granite";           ///< Granite4VisionTextModel, but for what pictures put between its layers
+inline constexpr const char* hunyuan_layers = "hunyuan_v1_dense";  ///< HunYuanVLTextModel
+
+/// Phi4MultimodalModel: Phi-3's layers, beside the towers in one configuration.
+inline shape read_phi4_words(const config& c) {
+  json phi3;
+  for (const auto& [key, usual] : {std::pair{"vocab_size", 200064}, {"hidden_size", 3072}, {"intermediate_size", 8192}, {"num_hidden_layers", 32}, {"num_attention_heads", 32}, {"num_key_value_heads", 8}, {"max_position_embeddings", 131072}})
+    phi3[key] = c.object().value(key, json(usual));
+  for (const char* key : {"hidden_act", "sliding_window"})
+    if (c.has(key)) phi3[key] = *c.find({key});
+  return walked_inner(config{phi3, c.path()}, "phi3").value();
 }
 
 inline constexpr held_class held_classes[] = {
     {"aya_vision", "cohere2"},      {"cohere2_vision", "cohere2"},    {"deepseek_vl", "llama"},         {"deepseek_vl_hybrid", "llama"},
     {"llava_next_video", "llama"},  {"video_llava", "llama"},         {"vipllava", "llama"},            {"qianfan_ocr", "qwen3"},
-    {"idefics2", "mistral"},        {"lighton_ocr", "qwen3"},         {"got_ocr2", "qwen2"},            {"ovis2", "qwen2"},
-    {"exaone4_5", "exaone4"},       {"video_llama_3", "qwen2"},       {"minicpmv4_6", "qwen3_5_text"},  {"granite4_vision", "granite", read_granite_words},
+    {"idefics2", "mistral"},        {"got_ocr2", "qwen2"},            {"ovis2", "qwen2"},
+    {"exaone4_5", "exaone4"},       {"video_llama_3", "qwen2"},       {"minicpmv4_6", "qwen3_5_text"},  {"granite4_vision", "granite", read_words_as<&granite_layers>},
     {"audioflamingo3", "qwen2"},    {"musicflamingo", "qwen2"},       {"glmasr", "llama"},              {"granite_speech", "granite"},
     {"granite_speech_plus", "granite"}, {"qwen3_asr", "qwen3"},       {"vibevoice_asr", "qwen2"},       {"mllama", "llama", read_mllama_words},
-    {"mllama_text_model", "llama", read_mllama_words}, {"lfm2_vl", "lfm2"},
+    {"mllama_text_model", "llama", read_mllama_words}, {"lfm2_vl", "lfm2"},             {"hunyuan_vl", "hunyuan_v1_dense", read_words_as<&hunyuan_layers>},
+    {"phi4_multimodal", "phi3", read_phi4_words},
 };
 
 inline const held_class* find_held(std::string_view type) {

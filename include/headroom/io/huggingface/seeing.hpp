@@ -31,8 +31,8 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_qwen_vl(c, type);
   else if (type == "paligemma")
     m = read_paligemma(c);
-  else if (type == "mistral3")
-    m = read_mistral3(c);
+  else if (type == "mistral3" || type == "lighton_ocr")
+    m = read_mistral3(c, type == "lighton_ocr");
   else if (type == "idefics3" || type == "smolvlm")
     m = read_idefics3(c);
   else if (type == "qwen2_5_omni_thinker" || type == "qwen3_omni_moe_thinker")

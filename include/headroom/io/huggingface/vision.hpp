@@ -52,10 +52,13 @@ inline shape read_paligemma(const config& c) {
 /// Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size. Without a text_config or a vision_config the class
 /// builds Mistral Small 3.1 (configuration_mistral3.py); with one, what it leaves out is Mistral's or Pixtral's own default. Whether tables are
 /// tied is said at the top (transformers 5), and where nothing is said there, by the release.
-inline shape read_mistral3(const config& c) {
+/// LightOnOcrForConditionalGeneration (modeling_lighton_ocr.py) is Mistral 3 before Qwen3, whose projector and layer that is read are fixed.
+inline shape read_mistral3(const config& c, bool lighton = false) {
   static const json small = {{"hidden_size", 5120}, {"num_hidden_layers", 40}, {"intermediate_size", 32768}, {"num_attention_heads", 32},
                              {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"sliding_window", nullptr}, {"tie_word_embeddings", true}};
-  shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{small, c.at("text_config")}, "mistral", "mistral");
+  static const json lighter = {{"hidden_size", 1024}, {"num_hidden_layers", 28}, {"intermediate_size", 3072}, {"num_attention_heads", 16}, {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 151936}};
+  const char* usual = lighton ? "qwen3" : "mistral";
+  shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{lighton ? lighter : small, c.at("text_config")}, usual, usual);
   const auto sight = c.child("vision_config");
   if (const auto kind = sight.text({"model_type"}, "pixtral"); kind != "pixtral") complain(sight.at("model_type") + " must be pixtral, found " + quoted_word(kind));
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
@@ -66,7 +69,7 @@ inline shape read_mistral3(const config& c) {
   if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
   if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)
     complain(sight.at("head_dim") + " must be hidden_size / num_attention_heads, found " + std::to_string(width));
-  if (c.has("tie_word_embeddings") && release_of(c) == 0) m.tied = c.flag("tie_word_embeddings", true);  // transformers 4 wrote none there
+  if (lighton || (c.has("tie_word_embeddings") && release_of(c) == 0)) m.tied = c.flag("tie_word_embeddings", true);  // transformers 4 wrote none there
   else tie_around_text(c, m, true);
   return m;
 }

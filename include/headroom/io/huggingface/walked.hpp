@@ -46,7 +46,7 @@ inline constexpr family_name family_names[] = {
     {"Exaone4", "exaone4"},       {"SeedOss", "seed_oss"},      {"Ernie4_5", "ernie4_5"},     {"Ernie4_5_", "ernie4_5"},
     {"Ernie4_5Moe", "ernie4_5_moe"}, {"Ernie4_5_Moe", "ernie4_5_moe"}, {"Ernie4_5_MoE", "ernie4_5_moe"}, {"Dots1", "dots1"},
     {"HunYuanDenseV1", "hunyuan_v1_dense"}, {"HunYuanMoEV1", "hunyuan_v1_moe"}, {"Arcee", "arcee"}, {"Helium", "helium"},
-    {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
+    {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LightOnOcr", "lighton_ocr"}, {"LlavaNext", "llava_next"},
     {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
     {"Gemma3n", "gemma3n"},       {"Gemma3nText", "gemma3n_text"}, {"MiMoV2Flash", "mimo_v2_flash"}, {"RecurrentGemma", "recurrent_gemma"},
     {"Gemma4Unified", "gemma4_unified"}, {"Gemma4UnifiedText", "gemma4_unified_text"},

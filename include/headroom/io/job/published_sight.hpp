@@ -108,6 +108,12 @@ inline constexpr auto published_sight = std::to_array<published_model>({
      R"({"attention_bias":true,"ffn":4864,"heads":14,"hidden":896,"kv_heads":2,"layers":24,"tied":true,"vision":{"ffn":5120,"heads":16,"hidden":1280,"kind":"qwen2-vl","layers":32,"merge":2,"output":896,"patch":14,"projector":"merger","temporal_patch":2},"vocab":151936})"},
     {"internvl3_5-gpt-oss-20b-a4b-preview-hf",
      R"({"attention_bias":true,"attention_sinks":true,"experts":{"active":4,"bias":true,"count":32,"ffn":2880,"router_bias":true},"ffn":2880,"fp32_norm":true,"full_layers":12,"head_dim":64,"heads":64,"hidden":2880,"kv_heads":8,"layers":24,"output_bias":true,"rotary":"split-halves","sliding_window":128,"vision":{"ffn":4096,"heads":16,"hidden":1024,"image":448,"kind":"internvl","layers":24,"merge":2,"patch":14,"projector":"norm-mlp"},"vocab":200028})"},
+    {"llama-3.2-11b-vision",
+     R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"max_positions":131072,"vision":{"held":2612647459,"words":8},"vocab":128256})"},
+    {"llama-3.2-11b-vision-instruct",
+     R"({"ffn":14336,"heads":32,"hidden":4096,"kv_heads":8,"layers":32,"max_positions":131072,"vision":{"held":2639926819,"words":8},"vocab":128256})"},
+    {"llama-3.2-90b-vision-instruct",
+     R"({"ffn":28672,"heads":64,"hidden":8192,"kv_heads":8,"layers":80,"max_positions":131072,"vision":{"held":18039583291,"words":8},"vocab":128256})"},
 });
 // clang-format on
 
