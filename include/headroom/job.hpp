@@ -54,7 +54,7 @@ struct recompute {
   recompute_policy policy{};
   choice reentrant{};
   choice towers{};       ///< layers of a vision tower, too; `unset`: as the main stack's
-  bool frozen_towers{};  ///< what a tower makes of patches is asked for a gradient, and gradients go back through its layers, whether they train or not
+  choice frozen_towers{};  ///< what a tower makes of patches is asked for a gradient, and gradients go back through its layers, whether they train or not; `unset`: as the framework does
 
   static const recompute none;
   static const recompute full;

@@ -26,17 +26,17 @@ TEST_CASE("a frozen tower that is checkpointed is asked for a gradient before 4.
   const auto usual = said(sees + "--tuner_type lora").recompute;
   CHECK(usual.mode == recompute_mode::full);
   CHECK(usual.reentrant == choice::yes);
-  CHECK(usual.frozen_towers);
+  CHECK(usual.frozen_towers == choice::yes);
   CHECK(usual.towers == choice::unset);
-  CHECK(said(sees + "--tuner_type full").recompute.frozen_towers);
-  CHECK_FALSE(said(sees, {"environment.ms-swift=4.7"}).recompute.frozen_towers);
-  CHECK(said(sees, {"environment.ms-swift=4.5"}).recompute.frozen_towers);
+  CHECK(said(sees + "--tuner_type full").recompute.frozen_towers == choice::yes);
+  CHECK(said(sees, {"environment.ms-swift=4.7"}).recompute.frozen_towers == choice::no);
+  CHECK(said(sees, {"environment.ms-swift=4.5"}).recompute.frozen_towers == choice::yes);
   // Whose matrices have adapters, or train, is gone back through anyway; what joins a tower to its text is a part of it.
-  CHECK_FALSE(said(sees + "--freeze_vit false").recompute.frozen_towers);
-  CHECK(said(sees + "--freeze_aligner false", {"environment.ms-swift=4.7"}).recompute.frozen_towers);
-  CHECK_FALSE(said("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 2048").recompute.frozen_towers);
+  CHECK_FALSE(said(sees + "--freeze_vit false").recompute.frozen_towers == choice::yes);
+  CHECK(said(sees + "--freeze_aligner false", {"environment.ms-swift=4.7"}).recompute.frozen_towers == choice::yes);
+  CHECK_FALSE(said("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 2048").recompute.frozen_towers == choice::yes);
   // Megatron's towers are asked where vit_gradient_checkpointing is true, which it is where the tower trains.
-  CHECK_FALSE(job_of({{"run.sh", "NPROC_PER_NODE=1 MAX_PIXELS=602112 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --tuner_type lora"}}).recompute.frozen_towers);
+  CHECK_FALSE(job_of({{"run.sh", "NPROC_PER_NODE=1 MAX_PIXELS=602112 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --tuner_type lora"}}).recompute.frozen_towers == choice::yes);
 }
 
 TEST_CASE("over Megatron-Core a frozen tower that is checkpointed is said to keep more") {
@@ -51,18 +51,18 @@ TEST_CASE("a tower is checkpointed or not, whatever the language model is") {
   const auto apart = said(sees + "--gradient_checkpointing false --vit_gradient_checkpointing true").recompute;
   CHECK(apart.mode == recompute_mode::none);
   CHECK(apart.towers == choice::yes);
-  CHECK(apart.frozen_towers);
+  CHECK(apart.frozen_towers == choice::yes);
   const auto trains = said(sees + "--tuner_type full --freeze_vit false --vit_gradient_checkpointing false").recompute;
   CHECK(trains.mode == recompute_mode::full);
   CHECK(trains.towers == choice::no);
-  CHECK_FALSE(trains.frozen_towers);
+  CHECK_FALSE(trains.frozen_towers == choice::yes);
   // Not checkpointed and frozen: transformers 5 asks it for a gradient, releases before it do not (huggingface/transformers 41993).
   const auto off = sees + "--vit_gradient_checkpointing false";
-  CHECK(said(off).recompute.frozen_towers);
+  CHECK(said(off).recompute.frozen_towers == choice::yes);
   CHECK(said(off).recompute.towers == choice::no);
-  CHECK_FALSE(said(off, {"environment.transformers=4.57"}).recompute.frozen_towers);
-  CHECK_FALSE(said(off, {"environment.ms-swift=4.7"}).recompute.frozen_towers);
-  CHECK_FALSE(said(sees + "--gradient_checkpointing false").recompute.frozen_towers);
+  CHECK_FALSE(said(off, {"environment.transformers=4.57"}).recompute.frozen_towers == choice::yes);
+  CHECK(said(off, {"environment.ms-swift=4.7"}).recompute.frozen_towers == choice::no);
+  CHECK_FALSE(said(sees + "--gradient_checkpointing false").recompute.frozen_towers == choice::yes);
 }
 
 // linkedin/Liger-Kernel ead96b61 src/liger_kernel/transformers/monkey_patch.py apply_liger_kernel_to_qwen2_5_vl, _qwen3_vl (whose swiglu is false), _qwen3_vl_moe (whose

@@ -37,7 +37,7 @@ std::int64_t kept(const recompute& again) { return estimate(seeing(again)).ranks
 
 recompute with(recompute_mode mode, choice towers, bool asked) {
   recompute r{.mode = mode};
-  r.towers = towers, r.frozen_towers = asked;
+  r.towers = towers, r.frozen_towers = asked ? choice::yes : choice::no;
   return r;
 }
 
@@ -51,6 +51,42 @@ TEST_CASE("a frozen tower whose patches are asked for a gradient keeps its check
   const std::int64_t inputs = blocks * patches * hidden * 2, joint = patches / 4 * 5120 * 2;
   CHECK(more >= inputs + joint);
   CHECK(more <= inputs + joint + patches * hidden * (4 + 4 + 2) + 1'000'000);
+}
+
+// transformers 5.17 modeling_utils.py: gradient_checkpointing_enable asks models whose main input is input_ids, adapters or not, and enable_input_require_grads the models
+// within them that have get_input_embeddings: Qwen2.5-VL's tower and SigLIP do, Qwen3-VL's does not.
+TEST_CASE("transformers 5 asks a frozen tower for a gradient where layers are recomputed") {
+  using enum recompute_mode;
+  CHECK(kept(recompute::full) == kept(with(full, choice::unset, true)));
+  CHECK(kept(recompute::none) == kept(with(none, choice::unset, false)));
+  const auto said = [](auto change) {
+    auto j = seeing(recompute::full);
+    change(j);
+    const auto r = estimate(j);
+    CHECK(r.assumptions.has(assumption::frozen_tower_asked) == (passes_tower(j, tower_side(j.adapter)) && !j.adapter.targets.has(module::vision) && j.recompute.frozen_towers == choice::unset));
+    return r.ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations].count();
+  };
+  const auto asked = said([](job&) {});
+  CHECK(said([](job& j) { j.framework = frameworks::hf_trainer_202508; }) == kept(with(full, choice::unset, false)));
+  CHECK(said([](job& j) { j.framework = frameworks::hf_trainer_202601; }) == asked);
+  // Gemma 3's SigLIP: 27 blocks of 4,096 patches of 1,152 numbers, 2 bytes each, and what its projector pools and norms. All of the language model trains.
+  const auto gemma = [&](choice towers) {
+    return said([&](job& j) {
+      j.model = *models::find("gemma-3-4b");
+      j.batch.images = {.count = 1};
+      j.adapter = {};
+      module_set text{};
+      text.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision, module::projector}.bits;
+      j.trainable = {{.modules = text}};
+      j.recompute.frozen_towers = towers;
+    });
+  };
+  constexpr std::int64_t inputs = 27LL * 4096 * 1152 * 2, joint = 4096LL * 1152 * (4 + 2) + 256LL * 1152 * 4;
+  const auto more = gemma(choice::unset) - gemma(choice::no);
+  CHECK(more >= inputs);
+  CHECK(more <= inputs + joint + 1'000'000);
+  const auto third = [&](choice towers) { return said([&](job& j) { j.model = *models::find("qwen3-vl-4b"), j.recompute.frozen_towers = towers; }); };
+  CHECK(third(choice::unset) == third(choice::no));
 }
 
 // What the tower keeps does not depend on what the main stack does, whose first layer keeps its norm's input, a copy of 4 bytes and one number a row, once it is given a
@@ -85,11 +121,11 @@ TEST_CASE("towers of other kinds are refused") {
     return o ? std::string{o.in_words().what()} : std::string{};
   };
   constexpr auto sentence = "recompute.towers and frozen_towers are of a vision tower beside its text";
-  CHECK(why([](job& j) { j.recompute.frozen_towers = true; }).empty());
+  CHECK(why([](job& j) { j.recompute.frozen_towers = choice::yes; }).empty());
   CHECK(why([](job& j) { j.recompute.towers = choice::no; }).empty());
-  CHECK(why([](job& j) { j.recompute.frozen_towers = true, j.model = *models::find("qwen2.5-7b"), j.batch.images = {}; }).find(sentence) != std::string::npos);
+  CHECK(why([](job& j) { j.recompute.frozen_towers = choice::yes, j.model = *models::find("qwen2.5-7b"), j.batch.images = {}; }).find(sentence) != std::string::npos);
   CHECK(why([](job& j) { j.recompute.towers = choice::no, j.model = *models::find("qwen2.5-7b"), j.batch.images = {}; }).find(sentence) != std::string::npos);
-  CHECK(why([](job& j) { j.recompute.frozen_towers = true, j.recompute.mode = recompute_mode::selective; }).find(sentence) != std::string::npos);
+  CHECK(why([](job& j) { j.recompute.frozen_towers = choice::yes, j.recompute.mode = recompute_mode::selective; }).find(sentence) != std::string::npos);
 }
 
 }  // namespace test_frozen_towers

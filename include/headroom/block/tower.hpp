@@ -6,6 +6,7 @@
 #pragma once
 
 #include <headroom/block/decoder.hpp>
+#include <headroom/block/tower_gradients.hpp>
 #include <headroom/model/images.hpp>
 #include <headroom/model/towers.hpp>
 
@@ -68,12 +69,8 @@ constexpr adapter tower_side(const adapter& side) {
 /// Whether a tower_side() has adapters beside layers of its blocks.
 constexpr bool adapts_blocks(const adapter& side) { return (side.targets.bits & all_linear.bits) != 0; }
 
-/// Whether a tower's layers are computed again in backward.
-constexpr bool recomputes_tower(const job& j) { return chosen(j.recompute.towers, j.recompute.mode == recompute_mode::full); }
-
-/// Whether gradients go through a tower's layers that do not train: adapters are beside them, or the result of its patches is asked for a gradient
-/// (transformers modeling_utils.py enable_input_require_grads).
-constexpr bool passes_tower(const job& j, const adapter& side) { return j.recompute.frozen_towers || adapts_blocks(side); }
+/// Whether gradients go through a tower's layers that do not train: adapters are beside them, or its patches are asked for one.
+constexpr bool passes_tower(const job& j, const adapter& side) { return asks_tower(j) || adapts_blocks(side); }
 
 /// Whether a tower reads all images of a batch as one sequence where no flash kernel is told where each begins: Pixtral's, and Qwen-VL's and GLM-4V's up to
 /// transformers 4.53, in whose releases keys were repeated to all heads, too. Since 4.54 (25343aafee, 2025-07-09) theirs attend image by image.

@@ -28,7 +28,7 @@ constexpr objection check_held_towers(const job& j, const auto& no) {
 
 /// What is computed again of a tower, and what goes back through it.
 constexpr objection check_tower_recompute(const job& j, const auto& no) {
-  if (!j.recompute.frozen_towers && j.recompute.towers == choice::unset) return {};
+  if (j.recompute.frozen_towers != choice::yes && j.recompute.towers == choice::unset) return {};
   if (j.model.vision.layers == 0 || divides_layers(j.framework) || j.recompute.mode == recompute_mode::selective)
     return no("headroom: recompute.towers and frozen_towers are of a vision tower beside its text in modules of transformers, beside recompute.mode \"none\" or \"full\"; layers of the tower", j.model.vision.layers);
   return {};

@@ -33,11 +33,13 @@ inline constexpr profile hf_trainer_202508 = [] {
 inline constexpr profile hf_trainer_202503 = of_transformers(hf_trainer_202508, 202503);
 /// … with transformers 5 (2026-01-26): routed experts are two parameters and two grouped products (integrations/moe.py, grouped_mm_experts_forward;
 /// modeling_utils.py get_correct_experts_implementation: "grouped_mm" where nothing is said); checkpoints are not reentrant where nothing is said
-/// (modeling_utils.py gradient_checkpointing_enable, 625ad84455 of 2026-01-16, in 5.0).
+/// (modeling_utils.py gradient_checkpointing_enable, 625ad84455 of 2026-01-16, in 5.0), and towers are asked for gradients (pull requests 41993 and 42558 of
+/// 2025-12).
 inline constexpr profile hf_trainer_202601 = [] {
   profile p = hf_trainer_202508;
   p.date = 202601;
   p.checkpointing.reentrant = false;
+  p.checkpointing.asks_towers = true;
   p.experts.gemm = expert_gemm::sorted_mm;
   p.optimizer.torchao_block = 256;  // trainer_optimizer.py _get_torchao_optimizer (pull request 42972, 2025-12-24)
   return p;

@@ -37,6 +37,7 @@ constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { retur
 struct checkpointing_profile {
   bool reentrant{};
   bool all_or_none{};                ///< a search tries to recompute all layers or none; a job may say how many
+  bool asks_towers{};                ///< what a vision tower makes of its patches is asked for a gradient, whether it trains or not (block/tower_gradients.hpp)
   bool copies_input{};               ///< a checkpoint keeps a copy of its input, which backward gathers into another tensor (DeepSpeed's partition_activations)
   std::uint32_t offloaded_modules{}; ///< bit i: offload_module i, where the job keeps activations on the host
 

@@ -211,6 +211,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::towers_held, without_spread::decides,
      "samples are text alone (batch.images.none): the weights of what sees and hears are counted, and no picture and no sound goes through them, so that "
      "nothing else of them is in these numbers."},
+    {assumption::frozen_tower_asked, without_spread::fills_in,
+     "recompute.frozen_towers was left open: transformers 5 asks what this tower makes of patches for a gradient where layers are recomputed, so that a tower that does not train "
+     "keeps its checkpoints, and gradients go back through it."},
 });
 // clang-format on
 static_assert([] {

@@ -22,11 +22,11 @@ enum class assumption : std::uint8_t {
   host_ahead_of_collectives, head_with_loss,
   lengths_not_given, lengths_unknown, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
   megatron_under_deepspeed, compiled_in_parts, other_maker,
-  nvfp4_by_source, unsloth_by_source, corrected_by_run, newest_framework, attention_by_math, towers_held,
+  nvfp4_by_source, unsloth_by_source, corrected_by_run, newest_framework, attention_by_math, towers_held, frozen_tower_asked,
 };
 // clang-format on
 
 /// How many there are.
-inline constexpr int assumption_count = static_cast<int>(assumption::towers_held) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::frozen_tower_asked) + 1;
 
 }  // namespace headroom

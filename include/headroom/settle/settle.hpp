@@ -3,6 +3,7 @@
 // job and never ask again.
 #pragma once
 
+#include <headroom/block/tower_gradients.hpp>
 #include <headroom/settle/check.hpp>
 #include <headroom/settle/layer.hpp>
 #include <headroom/settle/loss.hpp>
@@ -169,6 +170,8 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
+  if (r.model.vision.layers > 0 && !j.batch.images.none && j.recompute.frozen_towers == choice::unset && asks_tower(j) && !trained_modules(j, -1).has(module::vision) && !j.adapter.targets.has(module::vision))
+    r.assumptions.add(assumption::frozen_tower_asked);
   if (j.framework.modules.megatron()) {
     if (j.framework.optimizer.precision_aware && j.framework.optimizer.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
     if (j.framework.graphs.capture != graph_capture::none && j.framework.graphs.modules == 0) r.assumptions.add(assumption::graphs_as_eager);

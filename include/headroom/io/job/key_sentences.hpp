@@ -130,7 +130,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"recompute.policy", "which saved tensors a selective mode drops"},
     {"recompute.reentrant", "the variant of torch.utils.checkpoint; left out: the framework's"},
     {"recompute.towers", "whether layers of a vision tower are computed again, too; left out: as the main stack's"},
-    {"recompute.frozen_towers", "gradients go back through a tower that does not train: what it makes of patches is asked for one (enable_input_require_grads)"},
+    {"recompute.frozen_towers", "gradients go back through a tower that does not train: what it makes of patches is asked for one (enable_input_require_grads); left out: as transformers 5 does where layers are computed again"},
     {"recompute.modules", "modules that Megatron-LM recomputes by name"},
     {"attention", "the attention kernel; left out: sdpa. eager and math write the scores out"},
     {"recurrence", "kernels of recurrent mixers; left out: fused"},

@@ -174,8 +174,9 @@ class draft {
   std::optional<evaluated_examples> evaluates, evaluates_before;
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
-  /// A tower that does not train is asked for a gradient; and whether its layers are checkpointed, where that differs from the main stack's.
-  std::optional<said> frozen_towers;
+  /// Who decides whether a tower that does not train is asked for gradients, where that is not the Trainer; and whether its layers are checkpointed, where that
+  /// differs from the main stack's (io/launchers/settle/towers.hpp).
+  std::optional<said> asks_towers;
   std::optional<bool> checkpoints_towers;
 
   std::optional<said> loads_once;  ///< FSDP's weights are loaded by the first process of a node, where the release does so

@@ -125,7 +125,10 @@ class accelerate_config {
     if (version == 2 && again) date_fsdp2_root(*d_, place);
     if (strategy.starts_with("HYBRID")) d_->hybrid = place;
     if (flag(k, "fsdp_offload_params", false)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(k.at("fsdp_offload_params")));
-    if (flag(k, "fsdp_activation_checkpointing", false)) d_->replace("recompute", "full", at(k.at("fsdp_activation_checkpointing")));
+    if (flag(k, "fsdp_activation_checkpointing", false)) {  // by wrappers of layers, which ask for no gradients (accelerate/accelerator.py, prepare_model)
+      d_->asks_towers = draft::said{"never", at(k.at("fsdp_activation_checkpointing"))};
+      d_->replace("recompute", "full", d_->asks_towers->place);
+    }
     if (flag(k, "fsdp_cpu_ram_efficient_loading", true)) d_->loads_once = draft::said{"fsdp_cpu_ram_efficient_loading", place};  // commands/launch.py: its default
     units(k, version);
     k.finish();

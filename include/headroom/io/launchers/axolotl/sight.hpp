@@ -6,6 +6,7 @@
 
 #include <headroom/io/launchers/axolotl/kernels.hpp>
 #include <headroom/io/launchers/settle/adapters.hpp>
+#include <headroom/io/launchers/settle/towers.hpp>
 
 namespace headroom::io::detail {
 
@@ -43,6 +44,7 @@ class axolotl_sight {
     if (a_->adapter) adapters(m);
     if (a_->processes && kernels.of_liger()) a_->refused("plugins", "Liger's kernels in a tower are not modelled by this version");
     if (freezes_ || unfrozen_ != nullptr) text_trains();
+    if (a_->adapter && a_->processes) frozen_tower_of_axolotl(*a_->d, a_->v.place("adapter"));
     a_->processes ? images(m) : text();
   }
 

@@ -55,6 +55,7 @@ class internvl_arguments {
     older_defaults();
     if (!v_->on("grad_checkpoint", true)) d_->unmodelled_key("grad_checkpoint", false, v_->place("grad_checkpoint"), "the tower's layers are checkpointed all the same");
     d_->replace("recompute", json_value{{"mode", "full"}, {"reentrant", true}}, v_->place("grad_checkpoint"));
+    d_->asks_towers = draft::said{"never", v_->place("grad_checkpoint")};  // internvl_chat_finetune.py sets its modules' gradient_checkpointing
     if (const auto* depth = v_->take("drop_path_rate"); depth != nullptr && number_at(*depth, "drop_path_rate", 0.0, 1.0) > 0)
       d_->notes.push_back(v_->place("drop_path_rate") + ": drop_path_rate makes one more tensor of a tower's layer while that runs, which is not counted");
   }

@@ -14,6 +14,7 @@ class llava_arguments {
 
   /// LLaVA's model, which is named by its parts.
   void model() {
+    d_->asks_towers = draft::said{"never", v_->place("vision_tower")};  // clip_encoder.py CLIPVisionTower.forward runs without a graph
     // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
     const auto base = v_->word_now("model_name_or_path"), tower = v_->word("vision_tower", ""), between = v_->word("mm_projector_type", "linear");
     const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };

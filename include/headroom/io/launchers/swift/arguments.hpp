@@ -177,7 +177,7 @@ class swift_arguments {
     if (towers != checkpoints) d_->checkpoints_towers = towers;
     const auto place = v_->place("vit_gradient_checkpointing");
     if (!early_ && !trains && towers && tunes && !v_->on("freeze_aligner", true))
-      d_->frozen_towers = draft::said{"ms-swift", place};  // what joins it to the text is a part of it, and trains
+      d_->asks_towers = draft::said{"ms-swift", place};  // what joins it to the text is a part of it, and trains
     else if (!early_ && !trains)
       frozen_tower_of_swift(*d_, place, checkpoints, towers);
     if (pixels != nullptr && pixels_matter(model()) && pixels->is_number_integer())

@@ -22,6 +22,7 @@ inline profile newest_alike(const job& j) {
   alike.date = j.framework.date;
   alike.experts = j.framework.experts;
   alike.checkpointing.reentrant = j.framework.checkpointing.reentrant;
+  if (j.model.vision.layers == 0 || j.recompute.frozen_towers != choice::unset) alike.checkpointing.asks_towers = j.framework.checkpointing.asks_towers;
   if (j.attention != attention::unset && j.attention != attention::sdpa) alike.attention = j.framework.attention;
   if (!j.optimizer.plain_as_weight) alike.optimizer.torchao_block = j.framework.optimizer.torchao_block;
   return alike == j.framework ? *newest : j.framework;

@@ -247,6 +247,7 @@ class trainer_memory {
         if (v_->on("gradient_checkpointing") && !swift_ && !moves_instead()) ends_with_both(v_->place("fsdp_config"), path);
         d_->replace("recompute", "full", v_->place("fsdp_config"));
         if (swift_) d_->reenters.reset();
+        d_->asks_towers = draft::said{"never", v_->place("fsdp_config")};
       } else if (name == "reshard_after_forward" && value.is_boolean()) {
         said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {

@@ -39,6 +39,7 @@ inline std::optional<bool> factory_reentry(draft& d, named_values& v, bool again
   const bool own = v.on("use_reentrant_gc", true);
   const auto asked = asked_reentry(v);
   if (again && off) return asked;
+  d.asks_towers = draft::said{"LLaMA-Factory", v.place("use_reentrant_gc")};
   if (again) return asked.value_or(true);
   d.reenters = draft::said{"LLaMA-Factory", v.place("use_reentrant_gc")};
   return own;
