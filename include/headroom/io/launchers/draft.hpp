@@ -165,6 +165,8 @@ class draft {
   std::string script;
 
   /// Samples that a step has at least, by as many micro-batches as that takes; tokens of a row that is packed; samples that are joined to one row; CELOSS_PARALLEL_SIZE.
+  /// Micro-batches of a step that are said beside its samples, and have to come to as many.
+  std::optional<fact> own_accumulation;
   std::optional<fact> least_samples, packed_row, joined_samples, loss_rows;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;

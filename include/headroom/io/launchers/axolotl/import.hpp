@@ -136,6 +136,8 @@ class axolotl_config {
     if (rank == 0) a_.refused("adapter", "lora_r is not given");
     a_.put("use_peft", true, "adapter");
     a_.put("lora_r", rank, "lora_r");
+    if (!linear && (targets == nullptr || targets->empty() || *targets == "") && !a_.given("lora_target_parameters"))  // loaders/adapter.py, load_lora: an empty list, for which PEFT has no layers of its own (tuners_utils.py, inject_adapter)
+      a_.refused(targets == nullptr ? "adapter" : "lora_target_modules", "no layer gets an adapter where neither lora_target_linear nor lora_target_modules names any, and PEFT ends there: say lora_target_linear true, or list them");
     if (linear || targets != nullptr) a_.put("lora_target_modules", axolotl_targets(*d_, *v_, linear, targets), linear ? "lora_target_linear" : "lora_target_modules");
   }
   /// FSDP's first version unless the second is asked for (check_fsdp_version_in_fsdp_config).

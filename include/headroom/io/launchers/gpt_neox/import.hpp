@@ -135,15 +135,21 @@ class gpt_neox_config {
       if (n > 8 && !d_->open_nodes) d_->open_nodes = draft::said{std::to_string(n) + " GPUs without num_nodes or num_gpus lie on as many nodes as a hostfile lists", k_.place("global_num_gpus")};
     }
     if (k_.find("include") != nullptr) unmodelled("include", "--set hardware.nodes=N and hardware.gpus_per_node=N say what it says");
-    if (k_.find("hostfile") != nullptr && !d_->has({"hardware", "nodes"})) d_->open_nodes = draft::said{"hostfile lists the nodes", k_.place("hostfile")};
-    else if (!d_->has({"hardware", "gpus_per_node"}) && !d_->gpus) d_->takes_all_gpus = draft::said{"deepy.py", k_.source()};
+    const bool listed = k_.find("hostfile") != nullptr;  // nodes, and slots of each
+    if (listed && !d_->has({"hardware", "nodes"})) d_->open_nodes = draft::said{"hostfile lists the nodes", k_.place("hostfile")};
+    if (!d_->has({"hardware", "gpus_per_node"}) && !d_->gpus) d_->takes_all_gpus = draft::said{"deepy.py", listed ? k_.place("hostfile") : k_.source()};
   }
 
   void batch() {
     d_->say({"batch", "sequence"}, needed("seq_length"), k_.place("seq_length"));
     d_->say({"batch", "micro"}, needed("train_micro_batch_size_per_gpu"), k_.place("train_micro_batch_size_per_gpu"));
-    if (const auto all = k_.number("train_batch_size", 0, 0); all > 0) d_->know(d_->global_batch, "train_batch_size", all, k_.place("train_batch_size"));
-    else d_->say({"batch", "accumulation"}, k_.number("gradient_accumulation_steps", 1), k_.place("gradient_accumulation_steps"));
+    const auto steps = k_.number("gradient_accumulation_steps", 1);
+    if (const auto all = k_.number("train_batch_size", 0, 0); all > 0) {
+      d_->know(d_->global_batch, "train_batch_size", all, k_.place("train_batch_size"));
+      if (k_.find("gradient_accumulation_steps") != nullptr) d_->own_accumulation = draft::fact{steps, k_.place("gradient_accumulation_steps")};
+    } else {
+      d_->say({"batch", "accumulation"}, steps, k_.place("gradient_accumulation_steps"));
+    }
     const auto hidden = k_.share("hidden_dropout", 0.0);
     d_->replace("dropout", {{"hidden", hidden}, {"attention", k_.share("attention_dropout", 0.0)}, {"embedding", hidden}}, k_.place("hidden_dropout"));
     const bool checkpoints = k_.on("checkpoint_activations");
@@ -209,6 +215,7 @@ class gpt_neox_config {
           global = global || kind == "global";
           if (kind != "flash" && kind != "global") unmodelled("attention_config", "read are global and flash");
         }
+    if (config != nullptr) check_length(*config);
     if (flash && age_.before_flash_2()) unmodelled("attention_config", "beside " + std::string{age_.by.name} + ", which GPT-NeoX had before flash-attention 2 alone");
     if (flash && global) unmodelled("attention_config", "of several kinds");
     d_->replace("attention", flash ? "flash" : "eager", k_.place("attention_config"));
@@ -223,6 +230,19 @@ class gpt_neox_config {
     } else if (rms() && !k_.on("rmsnorm_fusion")) d_->notes.push_back(k_.place("norm") + ": RMSNorm is taken to be that since 2025-05-09, which keeps fp32 copies; before, GPT-NeoX computed it in 16 bits and kept less");
     if (k_.on("rmsnorm_fusion") && rms()) d_->say({"framework", "options", "rmsnorm_fusion"}, true, k_.place("rmsnorm_fusion"));
     if (k_.on("use_flashattn_swiglu") && k_.word("activation") == "swiglu") unmodelled("use_flashattn_swiglu", "GPT-NeoX's own SwiGLU is");
+  }
+
+  /// As many kinds as layers (megatron/utils.py, expand_attention_types; neox_arguments/arguments.py, calculate_derived).
+  void check_length(const json_value& config) const {
+    const auto layers = needed("num_layers");
+    std::int64_t listed = 0;
+    for (const auto& part : config) {
+      const bool repeats = part.is_array() && part.size() == 2 && part[0].is_array() && !part[0].empty();
+      const auto each = repeats ? static_cast<std::int64_t>(part[0].size()) : 1;
+      if (repeats && part[1] == "all") listed = layers % each == 0 ? layers : 0;
+      else listed += repeats ? checked::mul(each, whole_at(part[1], "attention_config", 0, 1 << 20)) : 1;
+    }
+    if (listed != layers) fail("headroom: " + k_.place("attention_config") + ": attention_config lists " + std::to_string(listed) + " kinds, and GPT-NeoX ends where they are not as many as num_layers, " + std::to_string(layers));
   }
 
   draft* d_;

@@ -18,6 +18,23 @@ inline bool third_stage(const draft& d) {
   return s != nullptr && (*s == "zero3" || (s->is_object() && s->value("stage", json_value{}) == 3));
 }
 
+/// hparams/finetuning_args.py, __post_init__. `no(key, why)` refuses.
+inline void check_factory_tuning(const json_value& said, const auto& no) {
+  const auto given = [&](const char* key) { return said.contains(key) && !said[key].is_null() && said[key] != false; };
+  if (!given("finetuning_type") && !given("stage") && !given("template") && !given("cutoff_len")) return;  // another program's
+  const auto type = given("finetuning_type") && said["finetuning_type"].is_string() ? said["finetuning_type"].get<std::string>() : std::string{"lora"};
+  const char* whole = nullptr;
+  for (const auto* key : {"use_galore", "use_apollo", "use_badam"}) {
+    if (!given(key)) continue;
+    if (type == "lora") no(key, "does not go with finetuning_type lora" + std::string{given("finetuning_type") ? "" : ", its default"});
+    if (whole != nullptr) no(key, "does not go with " + std::string{whole});
+    whole = key;
+  }
+  if (type != "lora")
+    for (const auto* key : {"loraplus_lr_ratio", "use_rslora", "use_dora", "pissa_init"})
+      if (given(key)) no(key, "is of finetuning_type lora alone");
+}
+
 /// Errors: job_error for what LLaMA-Factory stops at.
 inline void check_factory(const draft& d) {
   if (!d.trainer || !d.trainer->root.contains("model_name_or_path")) return;  // ms-swift, which has use_galore, too, says model
@@ -30,6 +47,7 @@ inline void check_factory(const draft& d) {
     if (on(what) && on(layers) && gpus > 1) no(layers, "is for one GPU alone");
     if (on(what) && d.framework_is("deepspeed")) no(what, "does not go with DeepSpeed");
   }
+  check_factory_tuning(said, no);
   if (on("pissa_init") && third_stage(d)) no("pissa_init", "does not go with ZeRO-3, before which scripts/pissa_init.py makes the adapters");
   if (on("pure_bf16") && third_stage(d)) no("pure_bf16", "does not go with ZeRO-3");
   const bool factory = said.contains("finetuning_type") || said.contains("stage") || said.contains("template") || said.contains("cutoff_len");  // keys of its own: other programs read model_name_or_path, too

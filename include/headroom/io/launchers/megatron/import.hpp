@@ -5,6 +5,7 @@
 
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/megatron/contradictions.hpp>
 #include <headroom/io/launchers/megatron/model.hpp>
 
 namespace headroom::io {
@@ -18,6 +19,7 @@ class megatron_arguments {
 
   void import() {
     rules_.refuse();
+    refuse_contradictions(v_, date_ == 0);
     megatron_shape{*d_, v_, date_, program_}.read();
     parallel();
     training();

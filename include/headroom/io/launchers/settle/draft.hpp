@@ -168,7 +168,10 @@ inline void settle_batch(draft& d) {
   }
   if (d.global_batch->value % at_once.total() != 0)
     fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " + at_once.text());
-  d.say({"batch", "accumulation"}, d.global_batch->value / at_once.total(), d.global_batch->place);
+  const auto steps = d.global_batch->value / at_once.total();
+  if (d.own_accumulation && d.own_accumulation->value != steps)
+    fail("headroom: " + d.own_accumulation->place + ": " + std::to_string(d.own_accumulation->value) + " micro-batches of " + at_once.text() + " samples are not the " + std::to_string(d.global_batch->value) + " of a step (" + d.global_batch->place + "), and the program ends: take one of them out");
+  d.say({"batch", "accumulation"}, steps, d.global_batch->place);
 }
 
 /// Micro-batches whose completions are generated together, from the completions (TRL trl/trainer/grpo_config.py and rloo_config.py, __post_init__; ms-swift args_mixin.py: steps_per_generation).

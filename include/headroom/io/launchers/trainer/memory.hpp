@@ -164,6 +164,7 @@ class trainer_memory {
     if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
     if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && (*s == "fsdp1" || *s == "fsdp2"))
       fail("headroom: " + v_->place("deepspeed") + ": names a configuration of DeepSpeed beside FSDP (" + d_->place_of("sharding.kind") + "): a run shards by one of them");
+    if (const auto* s = d_->find({"sharding"}); s != nullptr && *s == "ddp") d_->job.erase("sharding");  // a launcher's, which was told of processes alone (accelerate/accelerator.py, __init__)
     d_->say({"sharding", "kind"}, "zero", v_->place("deepspeed"));
     d_->named.push_back({file_kind::deepspeed, ds->get<std::string>(), v_->place("deepspeed")});
   }
@@ -246,8 +247,8 @@ class trainer_memory {
         // ms-swift takes its own back (arguments/sft_args.py, _check_fsdp2_compatibility).
         if (v_->on("gradient_checkpointing") && !swift_ && !moves_instead()) ends_with_both(v_->place("fsdp_config"), path);
         d_->replace("recompute", "full", v_->place("fsdp_config"));
-        if (swift_) d_->reenters.reset();
         d_->asks_towers = draft::said{"never", v_->place("fsdp_config")};
+        if (swift_) d_->reenters.reset();
       } else if (name == "reshard_after_forward" && value.is_boolean()) {
         said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {
