@@ -56,6 +56,7 @@ imported import_from(const import_request& asked) {
   say_given();
   std::vector<import_input> files;
   for (const auto& [name, text] : asked.files) files.push_back(input_of(text, name, kind, with));
+  say_release(d, asked.set);
   import_files(d, std::move(files), with);
   if (d.place_of("model") != asked.mark + "model") say_given();  // what a reader has made of it stays: a tower before it, tiles of its images
   if (!asked.gpu.empty()) d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");

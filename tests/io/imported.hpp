@@ -40,6 +40,7 @@ inline io::draft draft_of(const std::vector<text>& files, const std::vector<std:
   d.ignores = ignores;
   std::vector<io::import_input> all;
   for (const auto& f : files) all.push_back(io::input_of(f.said, f.file, io::file_kind::unknown, settings(means)));
+  io::say_release(d, set);
   io::import_files(d, std::move(all), settings(means));
   for (const auto& s : set) io::say_key(d, s);
   if (!d.has({"hardware", "gpu"})) d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");

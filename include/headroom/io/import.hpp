@@ -76,7 +76,7 @@ inline void keep_programs(draft& d, std::vector<import_input>& all) {
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 /// Errors: job_error for what is not read in any of them, and for files that contradict each other.
-inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
+inline void import_all(draft& d, std::vector<import_input> all, const import_settings& with) {
   constexpr file_kind order[] = {file_kind::ray_environment, file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::fsdp, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::nemo_rl, file_kind::verl, file_kind::gpt_neox, file_kind::litgpt, file_kind::torchtune, file_kind::llama_factory_v1, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
   for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter, file_kind::fsdp}) {  // a run has one of each
@@ -109,6 +109,19 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   read_gpt_neox(d);
   read_nemo_rl(d);
   read_verl(d);
+}
+
+/// … and all keys that none of them may have, at once.
+/// Errors: as import_all().
+inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
+  stopped_once(d, [&] { import_all(d, std::move(all), with); });
+}
+
+/// Of what is said over files (KEY=VALUE), what their readers have to know before: the release of the program.
+/// Errors: as say_key().
+inline void say_release(draft& d, const std::vector<std::string>& set) {
+  for (const auto& said : set)
+    if (said.starts_with("framework.version=")) say_key(d, said);
 }
 
 }  // namespace headroom::io

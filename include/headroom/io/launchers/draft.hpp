@@ -5,6 +5,7 @@
 #include <headroom/io/job/model_hints.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/launchers/draft_facts.hpp>
+#include <headroom/io/launchers/refused_keys.hpp>
 #include <headroom/io/syntax/document.hpp>
 
 #include <initializer_list>
@@ -164,9 +165,9 @@ class draft {
   /// The path of the script that is being read.
   std::string script;
 
-  /// Samples that a step has at least, by as many micro-batches as that takes; tokens of a row that is packed; samples that are joined to one row; CELOSS_PARALLEL_SIZE.
   /// Micro-batches of a step that are said beside its samples, and have to come to as many.
   std::optional<fact> own_accumulation;
+  /// Samples that a step has at least, by as many micro-batches as that takes; tokens of a row that is packed; samples that are joined to one row; CELOSS_PARALLEL_SIZE.
   std::optional<fact> least_samples, packed_row, joined_samples, loss_rows;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
@@ -188,6 +189,7 @@ class draft {
 
   /// Keys that are to be passed over (--ignore), and those of them that were met.
   std::vector<std::string> ignores, ignored;
+  refused_keys refused;  ///< of the others
   /// A key that is neither read nor known to be harmless: refused, unless it is to be passed over.
   void unknown_key(const std::string& key, const std::string& place, std::string_view meant = {}) {
     refuse_key(key, place, " is not known here", meant.empty() ? std::string{} : " (did you mean " + std::string{meant} + "?)");
@@ -264,10 +266,7 @@ class draft {
 
  private:
   void refuse_key(const std::string& key, const std::string& place, const std::string& why, const std::string& hint) {
-    const auto same = [&](std::string_view other) {
-      return std::equal(key.begin(), key.end(), other.begin(), other.end(), [](char a, char b) { return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_')); });
-    };
-    if (std::none_of(ignores.begin(), ignores.end(), same)) fail("headroom: " + place + ": " + key + why + hint + ", and may change what is allocated: take it out, or go on without it by --ignore " + key);
+    if (!names_key(ignores, key)) return refused.stop({key, place, why, hint});
     notes.push_back(place + ": " + key + " is ignored, as asked");
     if (std::find(ignored.begin(), ignored.end(), key) == ignored.end()) ignored.push_back(key);
   }

@@ -39,7 +39,7 @@ class written_files {
       const auto place = "headroom: " + source + ":" + std::to_string(f.line) + ": ";
       if (!f.sure) fail(place + in_quotes(f.path) + " is written in a branch of which the script does not say whether it runs: give the file, too");
       if (!f.plain) fail(place + in_quotes(f.path) + " is made by sed with what is no word but a pattern, which is not read: give the file as sed leaves it, in a script without that line");
-      text = edited(std::move(text), f.from.empty() ? std::vector<shell_edit>{} : f.edits);
+      text = edited(std::move(text), f.from.empty() ? std::vector<shell_edit>{} : f.edits, source + ":" + std::to_string(f.line));
       if (text.find(open_from) != std::string::npos) fail(place + in_quotes(f.path) + " holds a value that the script does not say, " + in_quotes(shell_word{text.substr(text.find(open_from), text.find(open_to) - text.find(open_from))}.shown()) + ": add --env NAME=VALUE");
       if (in_place) take_out(name_of(f.from));
       else if (!f.from.empty() && !names_file(script, f.from)) templates.push_back(name_of(f.from));

@@ -155,7 +155,8 @@ class shell_commands {
     if (name == "true" || name == ":") return certainty::yes;
     if (name == "false") return certainty::no;
     if (name == "read" || name == "getopts" || name == "mapfile" || name == "readarray") {
-      for (const auto& one : std::span{w}.subspan(1)) leave_open(one);
+      for (const auto& one : std::span{w}.subspan(1))
+        if (!c_->state->given.contains(one.text)) leave_open(one);
       return name == "getopts" && !c_->state->variables.contains("1") ? certainty::no : certainty::open;
     }
     if (name == "source" || name == ".") c_->state->sourced = true;

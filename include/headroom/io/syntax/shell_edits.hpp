@@ -67,9 +67,9 @@ inline shell_sed sed_of(const std::vector<shell_word>& words) {
   return r;
 }
 
-/// A text with these changes.
+/// A text with these changes, which are made at a place of a script.
 /// Errors: job_error where they make more of it than a file may have.
-inline std::string edited(std::string text, const std::vector<shell_edit>& edits) {
+inline std::string edited(std::string text, const std::vector<shell_edit>& edits, const std::string& place) {
   for (const auto& e : edits) {
     std::string made;
     std::size_t from = 0;
@@ -77,7 +77,7 @@ inline std::string edited(std::string text, const std::vector<shell_edit>& edits
       made.append(text, from, at - from).append(e.by);
       from = at += e.word.size();
       if (!e.all) at = std::min(text.find('\n', at), text.size());
-      if (made.size() > largest_text) fail("headroom: sed makes more than " + std::to_string(largest_text >> 20) + " MiB of a file");
+      if (made.size() > largest_text) fail("headroom: " + place + ": sed makes more than " + std::to_string(largest_text >> 20) + " MiB of a file: give the file as sed leaves it, in a script without that line");
     }
     made.append(text, from);
     text = std::move(made);

@@ -130,7 +130,7 @@ class shell_written_files {
     const auto named = [&](const std::string& path) { return std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& g) { return g.path == path; }); };
     if (const auto first = named(f.from); first != script_->files.end()) {
       c_->spend(first->text.size());
-      if (first->from.empty()) f.text = edited(first->text, f.edits), f.from.clear();
+      if (first->from.empty()) f.text = edited(first->text, f.edits, c_->source + ":" + std::to_string(c_->line)), f.from.clear();
       else f.from = first->from, f.edits.insert(f.edits.begin(), first->edits.begin(), first->edits.end());
       f.plain = f.plain && first->plain;
       f.sure = f.sure && first->sure;
