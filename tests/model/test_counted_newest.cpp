@@ -85,4 +85,12 @@ TEST_CASE("Inkling by release") {
   CHECK(headroom::io::count_config(config).total.count() == newest);
 }
 
+// transformers 5.17 models/auto/modeling_auto.py: Glm46VForConditionalGeneration is the class of both, and their processors resize alike (image_processing_glmga.py).
+TEST_CASE("GLM-GA is GLM-4.6V by another name") {
+  json keys{{"transformers_version", "5.17.0"}, {"text_config", {{"num_hidden_layers", 2}, {"hidden_size", 512}, {"num_attention_heads", 4}}}, {"vision_config", {{"depth", 2}, {"out_hidden_size", 512}}}};
+  const auto ga = with("glmga", "Glm46VForConditionalGeneration", keys), v = with("glm46v", "Glm46VForConditionalGeneration", keys);
+  CHECK(headroom::io::model_from_config(ga) == headroom::io::model_from_config(v));
+  CHECK(headroom::io::count_config(ga).total == headroom::io::count_config(v).total);
+}
+
 }  // namespace test_counted_newest

@@ -66,7 +66,7 @@ inline constexpr family_name family_names[] = {
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"}, {"InternVL", "internvl"},
-    {"Glm4v", "glm4v"},           {"Glm4vMoe", "glm4v_moe"},    {"Glm46V", "glm46v"},         {"LlavaOnevision", "llava_onevision"},
+    {"Glm4v", "glm4v"},           {"Glm4vMoe", "glm4v_moe"},    {"Glm46V", "glmga"}, {"Glm46V", "glm46v"},         {"LlavaOnevision", "llava_onevision"},
     {"GlmOcr", "glm_ocr"},        {"GlmOcrText", "glm_ocr_text"}, {"Glm4vText", "glm4v_text"},  {"Glm4vMoeText", "glm4v_moe_text"},
     {"Idefics3", "idefics3"},     {"SmolVLM", "smolvlm"},       {"Voxtral", "voxtral"},       {"Qwen2Audio", "qwen2_audio"}, {"KimiK25", "kimi_k25"},       {"Kimi_K25", "kimi_k25"},
     {"Qwen2_5OmniThinker", "qwen2_5_omni_thinker"}, {"Qwen3OmniMoeThinker", "qwen3_omni_moe_thinker"}, {"Qwen2_5Omni", "qwen2_5_omni"}, {"Qwen3OmniMoe", "qwen3_omni_moe"},
@@ -78,7 +78,7 @@ inline constexpr family_name family_names[] = {
 /// Other spellings of model_type that checkpoints carry.
 inline constexpr family_name type_aliases[] = {
     {"Yi", "llama"}, {"RefinedWeb", "falcon"}, {"RefinedWebModel", "falcon"}, {"kimi_k2", "deepseek_v3"}, {"stablelm_epoch", "stablelm"},
-    {"qwen2_5_vl_text", "qwen2_vl_text"}, {"camembert", "roberta"}, {"gpt-sw3", "gpt2"},
+    {"qwen2_5_vl_text", "qwen2_vl_text"}, {"camembert", "roberta"}, {"gpt-sw3", "gpt2"}, {"glmga", "glm46v"},
 };
 
 /// Families that see, whose text model is a class of its own, ...ForCausalLM (transformers' Gemma3ForCausalLM reads a Gemma3TextConfig).
