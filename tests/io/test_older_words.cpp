@@ -128,7 +128,9 @@ TEST_CASE("older words that mean what is not modelled are refused with the key t
     CAPTURE(r.objective);
     CHECK(says(refusal(with(r.base, r.objective)), r.part));
   }
-  CHECK(says(refusal(with(zero3, R"("grpo")") + R"(, "rollout": {"engine": "trainer", "model": "teacher"})"), "the trained model alone"));
+  const auto written = [](const std::string& by) { return read(with(zero3, R"("grpo")") + R"(, "rollout": {"engine": "trainer", "completion": 64)" + by + "}"); };
+  CHECK(written(R"(, "model": "policy")") == written(""));
+  CHECK(written(R"(, "model": "teacher")").rollout.by == completion_writer::teacher);
 }
 
 }  // namespace test_older_words
