@@ -115,6 +115,7 @@ TEST_CASE("gradients that FSDP adds up in 16 bits") {
   CHECK(j.precision.reduce == formats::bf16);
   CHECK_FALSE(objection_to(j));
   CHECK(said(bare + mixed + "reduce_dtype=fp32") == said(bare));
+  CHECK(said(bare + "actor_rollout_ref.actor.fsdp_config.forward_prefetch=True actor_rollout_ref.ref.fsdp_config.forward_prefetch=True").assumed_defaults == said(bare).assumed_defaults + 2);
   CHECK(holds(refused(bare + mixed + "param_dtype=fp16"), "mixed_precision.param_dtype must not be \"fp16\""));
 }
 

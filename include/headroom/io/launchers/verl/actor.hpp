@@ -78,6 +78,16 @@ inline void say_files_in_memory(draft& d, const std::string& place) {
   d.assumed.push_back(what);
 }
 
+/// A unit that FSDP gathers before the one that runs is done.
+inline void note_verl_prefetch(draft& d, named_values& v) {
+  for (const auto* key : {"actor_rollout_ref.actor.fsdp_config.forward_prefetch", "actor_rollout_ref.ref.fsdp_config.forward_prefetch"}) {
+    if (!v.on(key)) continue;
+    const std::string what = "forward_prefetch gathers a unit ahead: forward may hold one unit's weights more than is counted";
+    d.notes.push_back(v.place(key) + ": " + what);
+    d.assumed.push_back(what);
+  }
+}
+
 /// What FSDP adds up gradients in (fsdp_config.mixed_precision; fsdp_workers.py _build_model_optimizer). Buffers are a layer's angles, whatever their format.
 inline bool verl_reduces_in_16_bits(named_values& v) {
   v.one_of("actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype", "bf16", {"bf16", "bfloat16"});
@@ -91,6 +101,7 @@ inline void read_verl_actor(draft& d, named_values& v, std::int32_t oldest) {
   constexpr std::string_view stored = "actor_rollout_ref.actor.fsdp_config.model_dtype";
   const bool narrow = v.one_of(stored, "fp32", {"fp32", "float32", "bf16", "bfloat16"}).starts_with("b");  // verl/utils/torch_dtypes.py PrecisionType
   if (!read_verl_fused(d, v, false, oldest)) read_verl_entropy(d, v);
+  note_verl_prefetch(d, v);
   const auto rank = v.number("actor_rollout_ref.model.lora_rank", 0, 0);
   const auto* trained = narrow && rank == 0 ? "bf16" : "fp32";  // adapters of weights in 16 bits are made in fp32 (peft tuners/tuners_utils.py cast_adapter_dtype)
   d.replace("precision", {{"parameters", narrow ? "bf16" : "fp32"}, {"compute", "bf16"}, {"gradients", trained}, {"reduce", verl_reduces_in_16_bits(v) ? "bf16" : "fp32"}, {"master", "none"}, {"state", trained}}, v.place(stored));
