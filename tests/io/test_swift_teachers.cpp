@@ -142,6 +142,26 @@ TEST_CASE("rows of half a million tokens that eight GPUs share, and their loss o
   CHECK(holds(objection_to(spread).in_words().what(), "ms-swift's fine-tuning with parallel.context_kind"));
 }
 
+// examples/train/rlhf/gkd.sh at 85c16d44e of 2025-06-17, whose first line says 4 * 65GiB. Both write: the teacher for the batches that the student leaves.
+TEST_CASE("a teacher that writes what the student learns from") {
+  const std::string run = "NPROC_PER_NODE=4 PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' swift rlhf --rlhf_type gkd --model Qwen/Qwen2.5-7B --teacher_model Qwen/Qwen2.5-14B-Instruct --train_type full --torch_dtype bfloat16 "
+                          "--per_device_train_batch_size 4 --per_device_eval_batch_size 4 --gradient_accumulation_steps 1 --max_length 2048 --max_completion_length 512 --eval_strategy no --deepspeed zero3 --attn_impl flash_attn ";
+  const auto j = said(run + "--seq_kd true"), student = said(run), teacher = said(run + "--seq_kd true --lmbda 0");
+  CHECK(j.rollout.by == completion_writer::both);
+  CHECK(teacher.rollout.by == completion_writer::teacher);
+  CHECK(student.rollout.by == completion_writer::unset);
+  CHECK(j.batch.sequence == 2560);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  // 14,770,033,664 numbers of the teacher where 7,615,616,512 of the student are gathered, and, of 4 × 2,560 tokens at most, keys of 48 layers of eight heads where
+  // there are 28 of four. While prompts are read the student's MLP is the wider one.
+  const auto writes = [](const job& of) { return estimate(of).ranks[0][phase::generate].count(); };
+  const std::int64_t weights = 2 * (14'770'033'664 - 7'615'616'512), keys = (48LL * 1024 - 28LL * 512) * 2 * 2 * 4 * 2560;
+  CHECK(writes(j) == writes(teacher));
+  CHECK(writes(j) - writes(student) > weights + keys / 2);
+  CHECK(writes(j) - writes(student) < weights + keys);
+  CHECK(holds(refused(run + "--seq_kd true --use_vllm true --vllm_mode server"), "beside an engine, which writes for the student alone"));
+}
+
 }  // namespace test_swift_teachers
 
 #endif

@@ -163,7 +163,8 @@ class swift_arguments {
       swift_distillation student{*d_, *v_};
       student.teacher();
       swift_rollout answers{*d_, *v_};
-      student.generates() ? answers.of_student(student.reads_answers()) : answers.none();
+      student.generates() || student.taught() ? answers.of_student(student.reads_answers() && !student.taught()) : answers.none();
+      student.who_writes();
     }
     const auto* map = v_->take("device_map");
     if (map != nullptr && *map != "auto") d_->unmodelled_key("device_map", *map, v_->place("device_map"));

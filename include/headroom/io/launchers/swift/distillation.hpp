@@ -22,8 +22,7 @@ class swift_distillation {
     if (const auto* most = v_->take("gkd_logits_topk"); most != nullptr && *most != "") objective["top_logits"] = count_at(*most, "gkd_logits_topk", 1, std::int64_t{1} << 30);
     if (const auto* part = v_->take("sft_alpha"); part != nullptr && reads_answers())  // of batches that the student answers there is none
       if (const auto alpha = number_at(*part, "sft_alpha", 0.0, 2000.0); alpha != 0) objective["sft_weight"] = alpha;
-    for (const auto* key : {"seq_kd", "offload_teacher_model"})
-      if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key));
+    if (const auto* moves = "offload_teacher_model"; v_->on(moves)) d_->unmodelled_key(moves, true, v_->place(moves));
     d_->replace("objective", objective, v_->place("rlhf_type"));
   }
   /// Whether completions of the student's are learned from: of a share of the batches, lmbda.
@@ -35,6 +34,16 @@ class swift_distillation {
   bool reads_answers() {
     const auto* share = v_->take("lmbda");
     return share == nullptr || number_at(*share, "lmbda", 0.0, 1.0) < 1;
+  }
+  /// Until 2026-06 (46f03e977) the teacher may write the answers of batches that the student does not (swift/trainers/rlhf_trainer/gkd_trainer.py training_step).
+  bool taught() { return v_->on("seq_kd"); }
+  void who_writes() {
+    if (!taught()) return;
+    if (v_->on("use_vllm")) d_->unmodelled_key("seq_kd", true, v_->place("seq_kd"), "beside an engine, which writes for the student alone");
+    d_->say({"rollout", "model"}, generates() ? "both" : "teacher", v_->place("seq_kd"));
+    const std::string what = "seq_kd is of ms-swift before 2026-07, and the loss is the newest release's here";
+    d_->notes.push_back(v_->place("seq_kd") + ": " + what);
+    d_->assumed.push_back(what);
   }
   /// Once it is known what trains, and how it is sharded. With LoRA and the student's own name the teacher is the student with its adapters switched off.
   void teacher() {
