@@ -98,6 +98,24 @@ TEST_CASE("a launcher that is told of processes alone starts DeepSpeed where the
   }
 }
 
+// DeepSpeed's configuration reference: data_types.grad_accum_dtype, communication_data_type.
+TEST_CASE("formats of gradients in DeepSpeed's configuration go with the Trainer's bf16") {
+  const auto of = [](const std::string& more) {
+    return job_of({{"run.sh", "torchrun --nproc_per_node 8 trl/scripts/sft.py --model_name_or_path Qwen/Qwen2.5-0.5B --dataset_name x --max_length 1024 --bf16 --per_device_train_batch_size 2 --gradient_checkpointing --deepspeed ds.json"},
+                   {"ds.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto")" + more + "}"}}).precision;
+  };
+  CHECK(of("") == precisions::bf16_mixed);
+  const auto sums = of(R"(, "data_types": {"grad_accum_dtype": "fp32"})");
+  CHECK(sums.parameters == formats::bf16);
+  CHECK(sums.gradients == formats::fp32);
+  CHECK(sums.reduce == formats::bf16);
+  CHECK(sums.master == formats::fp32);
+  const auto reduced = of(R"(, "communication_data_type": "fp32")");
+  CHECK(reduced.gradients == formats::bf16);
+  CHECK(reduced.reduce == formats::fp32);
+  CHECK(of(R"(, "data_types": {"grad_accum_dtype": "bf16"})") == precisions::bf16_mixed);
+}
+
 }  // namespace test_ends_together
 
 #endif

@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/megatron/import_deepspeed.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle/adapters.hpp>
+#include <headroom/io/launchers/settle/engine_formats.hpp>
 #include <headroom/io/launchers/settle/evaluation.hpp>
 #include <headroom/io/launchers/settle/experts.hpp>
 #include <headroom/io/launchers/settle/gpus.hpp>
@@ -124,7 +125,7 @@ inline void settle_formats(draft& d) {
   if (engine) {  // it casts the module, adapters and all (deepspeed/runtime/engine.py, _configure_distributed_model)
     if (d.has({"adapter"})) d.job["adapter"].erase("format");
     if (word == "no" && engine_decides_formats(d)) return;
-    return d.replace("precision", word == "no" ? "fp32" : word + "-mixed", d.half->place);
+    return d.replace("precision", word == "no" ? json_value("fp32") : engine_precision(d, word), d.half->place);
   }
   if (d.has({"adapter"})) {  // adapters stay in fp32 over weights of 16 bits (PEFT, autocast_adapter_dtype)
     settle_rest(d, loaded);
