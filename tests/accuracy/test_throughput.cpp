@@ -70,9 +70,9 @@ struct held {
 
 // Rounded up. The gaps are explained, as far as they are, in README.md.
 constexpr held families[] = {
-    {"bigscience", "A", 48, 0.037, 0.03}, {"bigscience", "B", 25, 0.025, 0.02},   {"bridge", "B", 139, 0.192, 0.195},       {"fms-fsdp", "A", 1, 0.20, 0.0},
-    {"fms-fsdp", "B", 3, 0.22, 0.0},       {"internevo", "A", 32, 0.025, 0.025}, {"llm-foundry", "A", 113, 0.035, 0.036}, {"megatron", "A", 2, 0.135, 0.0},
-    {"megatron", "B", 7, 0.055, 0.0},       {"megatron-paper", "A", 4, 0.13, 0.0}, {"megatron-paper", "B", 12, 0.25, 0.0}, {"nemo", "B", 6, 0.105, 0.0},
+    {"bigscience", "A", 48, 0.037, 0.03}, {"bigscience", "B", 25, 0.025, 0.02},   {"bridge", "B", 139, 0.175, 0.192},       {"fms-fsdp", "A", 1, 0.20, 0.0},
+    {"fms-fsdp", "B", 3, 0.22, 0.0},       {"internevo", "A", 32, 0.026, 0.041}, {"llm-foundry", "A", 113, 0.035, 0.036}, {"megatron", "A", 2, 0.135, 0.0},
+    {"megatron", "B", 7, 0.055, 0.0},       {"megatron-paper", "A", 4, 0.13, 0.0}, {"megatron-paper", "B", 12, 0.135, 0.28}, {"nemo", "B", 6, 0.105, 0.0},
     {"qwen", "B", 39, 0.126, 0.122},        {"sailor", "B", 16, 0.045, 0.05},      {"simumax", "A", 24, 0.025, 0.025},      {"torchtitan", "A", 17, 0.065, 0.06},
     {"torchtitan", "B", 10, 0.065, 0.0},    {"torchtune", "A", 1, 0.16, 0.0},     {"torchtune", "B", 1, 0.40, 0.0},      {"vtrain", "A", 41, 0.05, 0.046},
     {"vtrain-single", "A", 104, 0.07, 0.085},
@@ -200,7 +200,7 @@ TEST_CASE("plans of a table are ordered as measured") {
   };
   for (const auto& asked :
        {at_least{"bigscience", 240, 0.85}, at_least{"vtrain", 390, 0.93}, at_least{"vtrain-single", 1250, 0.92}, at_least{"simumax", 20, 1.0},
-        at_least{"llm-foundry", 200, 0.99}, at_least{"internevo", 40, 0.7}, at_least{"torchtitan", 30, 0.85}, at_least{"qwen", 85, 0.9}, at_least{"bridge", 330, 0.58}}) {
+        at_least{"llm-foundry", 200, 0.99}, at_least{"internevo", 40, 0.9}, at_least{"torchtitan", 30, 0.85}, at_least{"qwen", 85, 0.9}, at_least{"bridge", 330, 0.76}, at_least{"megatron-paper", 25, 0.8}}) {
     CAPTURE(std::string(asked.family));
     const auto o = order_of(asked.family);
     CHECK(o.pairs >= asked.pairs);

@@ -211,6 +211,9 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   j.framework.graphs.capture = graph_capture::by_engine;
   note(j);
   CHECK(!cost(j).assumptions.has(time_assumption::host_bound));
+  j.framework.graphs.capture = graph_capture::none;
+  j.framework.recipe.known = true;
+  note(j);
   j = plain;
   j.framework = *frameworks::find("torchtitan", 202506);
   j.compile = true;

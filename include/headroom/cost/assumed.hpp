@@ -30,8 +30,9 @@ enum class time_assumption : std::uint8_t {
   methods_from_parts,     ///< of a method with several models each part is predicted as any job's, and compared with no run
   generation_by_bandwidth,///< completions of full length, by the bytes that each token has read
   documents_unknown,      ///< of a row that may hold several samples attention is counted over all of it
+  recipe_of_release,      ///< graphs and experts' exchange are as the release's own recipe sets them
 };
-inline constexpr int time_assumption_count = static_cast<int>(time_assumption::documents_unknown) + 1;
+inline constexpr int time_assumption_count = static_cast<int>(time_assumption::recipe_of_release) + 1;
 
 /// Assumptions of one predicted time, each once.
 struct time_assumption_set {

@@ -112,12 +112,18 @@ constexpr void add_expert_parallel(both_passes& t, const cost_scene& c) {
   } else {
     const auto sent = static_cast<double>(l.expert_imbalance) / 100 * product(l.stream_tokens(), m.experts.active) * token;
     const rank_group group{l.expert, l.expert_tensor};
-    const bool once = l.habits->experts.dispatcher == token_dispatcher::flex;
+    const auto& recipe = l.habits->recipe;
+    const bool once = l.habits->experts.dispatcher == token_dispatcher::flex || recipe.sends_once;
     seconds = 2 * exchange_seconds(c.on.links, group, sent, once ? distinct_share(c.on.links, group, m.experts.active) : 1.0);
     if (l.expert_tensor > 1) seconds += 2 * gather_seconds(c.on.links, {l.expert_tensor, 1}, sent * static_cast<double>(l.expert_tensor));
   }
-  t.forward.communication += seconds;
-  t.backward.communication += seconds;
+  // Behind the compute of another micro-batch, which it slows (Megatron-LM overlap_moe_expert_parallel_comm: core/pipeline_parallel/combined_1f1b.py).
+  const auto waited = [&](const pass_seconds& p) {
+    const double room = p.matmul + p.attention + p.memory;
+    return l.habits->recipe.hides_exchange ? seconds - (1 - c.share.channels) * (seconds < room ? seconds : room) : seconds;
+  };
+  t.forward.communication += waited(t.forward);
+  t.backward.communication += waited(t.backward);
 }
 
 }  // namespace headroom::detail

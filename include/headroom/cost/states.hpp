@@ -4,6 +4,7 @@
 
 #include <headroom/cost/collectives.hpp>
 #include <headroom/cost/layer_parts.hpp>
+#include <headroom/layout/zero_sizes.hpp>
 #include <headroom/states/adapted_weight.hpp>
 
 namespace headroom::detail {
@@ -14,12 +15,14 @@ struct rank_parameters {
   double trained{};
   double experts{};  ///< routed experts' among those that train
   double tensors{};  ///< weight tensors that train
+  double gathers{};  ///< of ZeRO's third stage, in one pass
 };
 /// `share_of_layers`: of the model's, on that stage.
 constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& list, double share_of_layers) {
   const auto& s = *c.job;
   rank_parameters r;
   const bool adapted = s.source->adapter.active();
+  const auto prefetch = static_cast<double>(zero_sizes_of(s.source->sharding).prefetch);
   for (const auto& w : list) {
     auto n = static_cast<double>(w.elements()) * static_cast<double>(w.copies());
     const bool joined = s.source->framework.modules.nanotron() && (w.role == module::k_proj || w.role == module::v_proj || w.role == module::up_proj);
@@ -28,6 +31,7 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     if (w.expert) n /= static_cast<double>(c.layer.expert), copies /= static_cast<double>(c.layer.expert);
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
     r.all += n;
+    r.gathers += copies * (product(w.elements()) < prefetch ? product(w.elements()) / prefetch : 1.0);
     if (const auto share = w.frozen ? 0.0 : trained_share(*s.source, c.trained, w); share > 0) r.trained += share * n, r.experts += w.expert ? share * n : 0, r.tensors += share * copies;
     if (s.source->framework.adapters.parallel && adapted) {
       const auto beside = adapter_elements(s, w);
@@ -108,9 +112,14 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   const auto& z = j.sharding;
   const bool deepspeed = z.by(sharder::deepspeed) && !(j.framework.modules.nanotron() && !z.cuts(sharded_state::optimizer));  // its stage 0 is DDP
   if (z.gathers_units() || (deepspeed && z.cuts(sharded_state::weights))) {
-    const double scatter = spread(shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    // A ring's rounds are those of each collective: of FSDP's units, of what DeepSpeed fetches at once (runtime/zero/partitioned_param_coordinator.py
+    // fetch_sub_module) and of its buckets.
+    const auto units = static_cast<double>(s.model.layers + 1), round = start_up(f, shards) + ring_rounds(f, shards);
+    const auto more = [&](double pieces) { return pieces > 1 ? (pieces - 1) * round : 0.0; };
+    const double buckets = deepspeed ? n.trained / static_cast<double>(zero_sizes_of(j.sharding).reduce_bucket) : units;
+    const double scatter = spread(shards, reduced) + more(buckets) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
-    double gather = spread(shards, gathered), back = again ? gather : 0.0;  // the mean of all forwards, and a backward's
+    double gather = spread(shards, gathered) + more(deepspeed ? n.gathers : units), back = again ? gather : 0.0;  // the mean of all forwards, and a backward's
     if (s.shards.secondary > 1) {
       // ZeRO++ hpZ (Wang et al. 2023, section 3.2): a parameter is gathered from the second copy, within its partition, from when the first forward has made
       // it until the update makes it invalid; frozen ones stay valid (deepspeed runtime/zero/partition_parameters.py _all_gather_dtype,
@@ -123,7 +132,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
       back = again ? later : 0.0;
     }
     // Nothing hides the first unit's gather and the last one's scatter.
-    const double units = static_cast<double>(s.model.layers + 1), sticks_out = (gather + (j.sharding.no_sync ? 0.0 : scatter)) / units;
+    const double sticks_out = (gather + (j.sharding.no_sync ? 0.0 : scatter)) / units;
     const double each = forward.beside(micros * gather) + backward.beside(micros * (back + (j.sharding.no_sync ? 0.0 : scatter)));
     return each + micros * sticks_out + (j.sharding.no_sync ? backward.beside(scatter, backward.left / micros) + scatter / units : 0.0);
   }
@@ -139,6 +148,12 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? spread(shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
     if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = backward.beside(scatter, one_backward);
     if (j.framework.communication.overlaps_parameters) gather = forward.beside(gather, one_forward);
+    if (j.framework.communication.broadcasts_updated && !deepspeed) {
+      // A broadcast passes from node to node; whole tensors are dealt to ranks, so that no more of these than there are tensors have one to send.
+      const auto senders = n.tensors < static_cast<double>(shard) ? n.tensors : static_cast<double>(shard);
+      scatter = reduce_seconds(f, all, reduced);
+      gather += senders * static_cast<double>((shard + local_members(f, shards) - 1) / local_members(f, shards) - 1) * f.round;
+    }
     if (j.framework.modules.nanotron()) gather += static_cast<double>(ranks) * n.tensors * c.share.host_slice;
     return scatter + gather;
   }

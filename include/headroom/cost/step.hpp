@@ -76,10 +76,11 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(network_of_gpu, j.hardware.network_gbit == 0 && j.hardware.gpus() > c.on.links.domain);
   a.add(traffic_overlapped, s.data * c.layer.context > 1);
   a.add(even_experts, s.model.sparse());
-  a.add(release_recipe, f.recipes_change);
+  a.add(release_recipe, f.recipes_change && !f.recipe.known);
+  a.add(recipe_of_release, f.recipe.known);
   a.add(fp8_in_one_share, compute.bits <= 8 && !lacks_units(g, compute));
   a.add(host_bound, slowest.forward.host > slowest.forward.device() || slowest.backward.host > slowest.backward.device());
-  a.add(graphs_start_themselves, f.graphs.capture != graph_capture::none);
+  a.add(graphs_start_themselves, f.graphs.capture != graph_capture::none || f.recipe.graphs != recipe_graphs::none);
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
   a.add(host_update, j.offload.optimizer != place::on_gpu || s.optimizer.on_host);
@@ -95,12 +96,12 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te || detail::prefers_cudnn(s);
   const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = s.multiplies;
-  const bool captured = j.framework.graphs.capture != graph_capture::none;
+  const bool captured = j.framework.graphs.capture != graph_capture::none || j.framework.recipe.graphs != recipe_graphs::none;
   const bool kernels = j.framework.autocast.over_16bit && !s.layer.compiled;  // transformers' classes in its Trainer: an operation is two kernels at most
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : kernels ? (j.adapter.active() ? 1 : 2) * share.host_kernel : share.host_operation, .flow = share_with_backward(j)};
   c.host_kernel = kernels ? share.host_kernel : c.host_operation;
-  if (kernels || j.framework.modules.nanotron()) c.share.gap = share.kernel_gap;
+  if (kernels || j.framework.modules.nanotron() || j.framework.recipe.graphs == recipe_graphs::step) c.share.gap = share.kernel_gap;
   c.layer.model = &s.model;
   return c;
 }

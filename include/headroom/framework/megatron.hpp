@@ -83,11 +83,13 @@ inline constexpr profile megatron_2021 = [] {
 
 /// InternEvo's own modules with Megatron-LM's parallelism. Its collectives are asynchronous, but nothing starts them before the
 /// multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is
-/// set nowhere in InternLM/InternEvo. Its optimizer has no buffers (core/optimizer HybridZeroOptimizer).
+/// set nowhere in InternLM/InternEvo. Its optimizer has no buffers (HybridZeroOptimizer of internlm/solver/optimizer/hybrid_zero_optim.py @bbb5651): gradients are summed
+/// over all ranks whatever the group of states (_attach_reduction_hook: reduce_rank = None), each rank with tensors broadcasts them, and all wait (broadcast_params).
 inline constexpr profile internevo = [] {
   profile p = megatron_202501;
   p.loading.into_buffers = false;
   p.communication.overlaps_input_gradients = false;
+  p.communication.broadcasts_updated = true;
   return p;
 }();
 

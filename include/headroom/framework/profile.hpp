@@ -48,6 +48,7 @@ struct profile {
   optimizer_profile optimizer{};
   communication_profile communication{};
   pipeline_profile pipeline{};
+  recipe_profile recipe{};
 
   // The process.
   process_profile process{};

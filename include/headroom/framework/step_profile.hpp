@@ -52,6 +52,20 @@ struct graph_profile {
   bool operator==(const graph_profile&) const = default;
 };
 
+/// How much of a step CUDA graphs start, as a recipe sets it: nothing; attention and router of each layer; all of it.
+enum class recipe_graphs : std::uint8_t { none, layers, step };
+
+/// What the recipe of a release sets and a job leaves open, as far as a step's time hangs on it.
+struct recipe_profile {
+  std::int32_t release{};            ///< yymmpp: 26.04.01 is 260401; 0: not said
+  bool known{};                      ///< the release has a recipe for the job's model, GPU and format
+  recipe_graphs graphs{};
+  bool hides_exchange{};             ///< tokens travel to experts behind the compute of another micro-batch
+  bool sends_once{};                 ///< … once to each node
+
+  bool operator==(const recipe_profile&) const = default;
+};
+
 /// How parameters, gradients and states are divided over data-parallel ranks.
 struct sharding_profile {
   std::uint8_t kinds{0xFF};          ///< bit i: a search tries sharding_kind i; all where no launcher of its own limits them
@@ -110,6 +124,7 @@ struct communication_profile {
   tensor_parallel_overlap tensor_parallel{};
   bool keeps_gathered{};             ///< sequence parallelism: a column-parallel layer saves its gathered input, and does not gather it again (nanotron
                                      ///< tp_recompute_allgather false)
+  bool broadcasts_updated{};         ///< gradients are summed over all data-parallel ranks, and each rank's updated tensors broadcast by themselves (InternEvo)
   bool exchanges_heads{};            ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
 
   bool operator==(const communication_profile&) const = default;

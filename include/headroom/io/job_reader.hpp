@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/frameworks.hpp>
+#include <headroom/io/options/bridge_releases.hpp>
 #include <headroom/io/job/lengths.hpp>
 #include <headroom/io/job/measured.hpp>
 #include <headroom/io/job/method_release.hpp>
@@ -73,6 +74,7 @@ inline job job_from(const json_value& given, const job_reading& how) {
   several("assumed_defaults", j.assumed_defaults);
   k.finish();
   read_framework_options(j, framework.options, value);
+  performance::apply_release(j, framework.version);
   if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
   if (j.sharding.stage == stage_not_stated)
     fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");

@@ -69,7 +69,7 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
   const auto& j = *s.source;
   const auto& p = s.precision;
   const auto& o = j.offload;
-  const auto z = zero_sizes_of(j);
+  const auto z = zero_sizes_of(j.sharding);
   const auto d = s.shards.optimizer;
   const auto master = share(st.trained, 4, d);
   const auto gradients = share(st.trained, 4, d);

@@ -35,7 +35,7 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
     case sharding_kind::fsdp1: detail::fsdp1_windows(w, s, st); break;
     case sharding_kind::fsdp2: detail::fsdp2_windows(w, s, st); break;
     case sharding_kind::zero: {
-      const auto z = detail::zero_sizes_of(j);
+      const auto z = detail::zero_sizes_of(j.sharding);
       if (j.sharding.cuts(sharded_state::weights))
         detail::zero3_windows(w, s, st, z);
       else

@@ -96,7 +96,7 @@ constexpr moment zero_moment(const settled_job& s, const state_bytes& st, const 
     r.add(row::optimizer_state, resident.rows[row::optimizer_state]);
     r.add(row::temporaries, update_of_all(s, st));
   }
-  const auto group = z.cuts(sharded_state::weights) ? zero_sizes_of(j).sub_group : 0;
+  const auto group = z.cuts(sharded_state::weights) ? zero_sizes_of(j.sharding).sub_group : 0;
   const auto mine = checked::ceil_div(st.trained.count(), s.shards.optimizer);
   r.add(row::temporaries, share(parameters{group > 0 ? smaller(group, mine) : mine}, s.precision.master.width()));
   return r;

@@ -3,6 +3,7 @@
 // allocated without being a neutral key of the job, and those that a job may repeat.
 #pragma once
 
+#include <headroom/io/options/bridge_releases.hpp>
 #include <headroom/io/options/megatron_arguments.hpp>
 #include <headroom/io/options/megatron_fsdp.hpp>
 #include <headroom/io/options/megatron_harmless.hpp>
@@ -243,7 +244,7 @@ inline json_value megatron_to_json(const profile& p) {
   }
   const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : swift ? frameworks::megatron_swift : *frameworks::find("megatron", p.date);
   json_value out = framework_to_json(bridge || nemo || swift ? frameworks::megatron : shipped);
-  if (bridge) out["version"] = "Megatron-Bridge";
+  if (bridge) out["version"] = performance::version_of(p.recipe.release);
   if (swift) out["version"] = "Megatron-SWIFT";
   if (nemo) out["version"] = "NeMo 24";
   if (const auto options = megatron_options_of(p, shipped); !options.empty()) out["options"] = options;

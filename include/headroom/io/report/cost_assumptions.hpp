@@ -31,6 +31,8 @@ constexpr std::string_view assumption_text(time_assumption a) {
     case time_assumption::release_recipe:
       return "this framework's releases come with recipes: CUDA graphs, the dispatcher of experts and modules computed again are as the job says, or as the "
              "framework's models are made, not as a recipe sets them; traffic of tensor and data parallelism overlaps, as in all of them.";
+    case time_assumption::recipe_of_release:
+      return "CUDA graphs and the way of tokens to experts are those of the release's own performance recipe for this model, GPU and format; modules computed again are as the job says.";
     case time_assumption::fp8_in_one_share:
       return "8-bit and 4-bit multiplications sustain one calibrated share of their peak each, casts, scales and transposes included.";
     case time_assumption::host_bound:
