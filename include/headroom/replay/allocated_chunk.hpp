@@ -112,6 +112,8 @@ class allocated_chunk {
     ahead_.layer(true);
   }
   void begin_step() { ahead_.begin(); }
+  /// What an update starts behind the layers (run_ahead::update).
+  void update(std::size_t calls, std::size_t operations, std::size_t slices) { ahead_.update(calls, operations, slices); }
   void forward_norm() {}
   void forward_module() {}
   void forward_head() {

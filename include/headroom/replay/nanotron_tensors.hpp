@@ -41,6 +41,15 @@ inline std::vector<stage_tensor> make_nanotron_states(const settled_job& s, cons
   return mine;
 }
 
+/// Calls of an update before its optimizer's: the norm of each gradient, that of a large one behind a memset, and its scaling (optim/clip_grads.py
+/// clip_grad_norm; torch aten/src/ATen/native/cuda/Reduce.cuh). Behind it each weight is copied in 16 bits (optim/gradient_accumulator.py step).
+inline std::size_t clipping_calls(const std::vector<stage_tensor>& mine, std::int64_t ranks) {
+  constexpr std::int64_t large = 1 << 16;
+  std::size_t calls = 0;
+  for (const auto& t : mine) calls += t.elements * ranks > large ? 3 : 2;
+  return calls;
+}
+
 inline void gather_update(const gathered_update& g, tensor_memory& to) {
   if (g.ranks == 0) return;
   std::vector<tensor_memory::handle> made{to.make(g.mine, row::temporaries)};

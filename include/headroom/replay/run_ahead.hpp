@@ -22,6 +22,7 @@ struct layers_ahead {
   std::size_t forward{}, backward{};         ///< at most
   double gained{}, gained_back{};            ///< on the GPU while a layer is started in forward, in backward
   double begins{1};                          ///< where the first micro-batch of a step begins that is replayed
+  double each{}, slice{};                    ///< layers' backward that the GPU runs while the host starts an operation of an update, and while it cuts a tensor for a rank
   bool past_sends{};                         ///< a stage that has nothing to receive starts its later forwards before its messages have arrived
 };
 
@@ -46,6 +47,7 @@ inline layers_ahead layers_ahead_of(const settled_job& s, const inventory& list,
   const auto gained = [&](double host, double device) { return longer && host > device ? 0 : 1 - host / device; };
   constexpr auto most = queued_calls / forward_calls;
   return {most, queued_calls / backward_calls, gained(layer.forward.host, forward), gained(layer.backward.host, backward), longer ? static_cast<double>(most) : 1,
+          c.host_operation / backward, c.share.host_slice / backward,
           starts_past_sends(s.source->parallel, s.source->hardware.gpus(), s.source->hardware.gpus_per_node)};
 }
 
@@ -75,6 +77,15 @@ class run_ahead {
   void send(bool first_stage) {
     if (++sent_ >= 2 && by_.past_sends && first_stage) stands_ = true;
     else wait();
+  }
+
+  /// The last layer's backward is started. The host starts so many calls of an update, by as many operations, and cuts so many slices for ranks. Its calls stand in the same
+  /// queue, and while it works the GPU goes on: layers that there is no room for and those have run.
+  void update(std::size_t calls, std::size_t operations, std::size_t slices) {
+    if (!any()) return;
+    const auto run = by_.each * static_cast<double>(operations) + by_.slice * static_cast<double>(slices), left = static_cast<double>(events_.size()) - run;
+    const auto room = calls < detail::queued_calls ? (detail::queued_calls - calls) / detail::backward_calls : 0;
+    for (; events_.size() > room || static_cast<double>(events_.size()) > (left > 0 ? left : 0); events_.pop_front()) memory_->wait(events_.front());
   }
 
   /// The host is through with a layer.

@@ -128,6 +128,9 @@ class stage_run {
     std::vector<tensor_memory::handle> gradients;
     for (const auto& w : mine_)
       if (t.gradients) gradients.push_back(make(w.elements, 4, row::temporaries));
+    const auto tensors = job_->source->framework.modules.nanotron() ? mine_.size() : 0;
+    const auto calls = detail::clipping_calls(mine_, gathered_.ranks > 0 ? gathered_.ranks : 1);
+    if (tensors > 0) steps_.update(calls, 2 * tensors, 0);
     if (makes_states) make_states();
     for (const bool experts : {false, true}) {
       std::vector<tensor_memory::handle> moments;
@@ -136,6 +139,7 @@ class stage_run {
       for (auto& h : moments) memory_->free(h);
     }
     for (auto& h : gradients) memory_->free(h);
+    if (tensors > 0) steps_.update(calls + tensors, tensors, tensors * static_cast<std::size_t>(gathered_.ranks));
     detail::gather_update(gathered_, *memory_);
     memory_->free(copies);
     memory_->free(left);

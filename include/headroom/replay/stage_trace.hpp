@@ -42,6 +42,9 @@ class stage_trace {
   /// Weights of this stage are gathered, and gradients reduced, on the way.
   void gather(const detail::fsdp_layout& l) { gathered_.emplace(*job_, l, tensors_); }
 
+  /// What an update starts behind a step's layers (run_ahead::update).
+  void update(std::size_t calls, std::size_t operations, std::size_t slices) { tensors_.update(calls, operations, slices); }
+
   /// The order of layout/schedule.hpp for this stage, as many micro-batches as show its steady state.
   void run(std::int64_t stage) { run(stage, detail::enough_micros(*job_->source, stage)); }
   void run(std::int64_t stage, std::int64_t micros) {
