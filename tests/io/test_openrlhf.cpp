@@ -250,7 +250,7 @@ TEST_CASE("what its command says of other models, engines and rows, and is not r
       {with("--train.colocate_all ", ""), "run.sh: a reference on GPUs of its own is not modelled by this version: train.colocate_actor_ref puts it on the policy's"},
       {with("num_engines 4", "num_engines 0"), "run.sh:1: generation without vLLM is not modelled of OpenRLHF by this version: vllm.num_engines must be 1 or more"},
       {without(dapo, " --vllm.enable_sleep"), "run.sh:1: ds.enable_sleep = true" + unread + "beside an engine that does not sleep (vllm.enable_sleep)" + ignore + "ds.enable_sleep"},
-      {without(dapo, " --ds.packing_samples") + " --train.dynamic_batch_enable", "run.sh:1: train.dynamic_batch_enable = true" + unread + "without ds.packing_samples, which would lay samples behind each other" + ignore + "train.dynamic_batch_enable"},
+      {without(dapo, " --ds.packing_samples") + " --train.dynamic_batch_enable", "run.sh:1: train.dynamic_batch_enable = true" + unread + "without ds.packing_samples, which would lay samples behind each other" + ignore + "train.dynamic_batch_enable; one more stops the import: --ignore train.batch_size"},
       {with("--train.batch_size 128", "--train.batch_size 100"), "run.sh:1: 100 samples of a step must be a multiple of micro-batch × data-parallel ranks, 8 × 8"},
       {with("group_norm", "gea"), "run.sh:1: algo.advantage.estimator must not be \"gea\"; did you mean \"gae\"? accepted: gae, reinforce, rloo, reinforce_baseline, group_norm, dr_grpo"},
       {dapo + " --nothing.at.all 1", "run.sh:1: nothing.at.all is not known here, and may change what is allocated: take it out, or go on without it by --ignore nothing.at.all"},
