@@ -138,4 +138,26 @@ TEST_CASE("what it is not modelled with") {
   CHECK(why([](job& j) { j.model.position = position_kind::learned; }).find("dense decoders") != std::string::npos);
 }
 
+// A head of 64 features and 128 words in pieces of two rows: 8,192 numbers are 32,768 bytes in fp32. The product of a piece, 2 × 128 × 2 bytes, is made when two of these have gone; in
+// backward the gradient's product and the rounded weight have gone before they come. Of many rows the product is larger than both.
+TEST_CASE("what comes and goes while a piece of a head is rounded gives way to its product") {
+  const auto tallest = [](std::int64_t rows) {
+    const shape m;
+    const profile habits;
+    const adapter none;
+    scene s;
+    s.model = &m, s.habits = &habits, s.side = &none;
+    s.width = s.weight_width = 2;
+    s.fake = {.weights = fake_quantizer::intx, .group = 32, .activations = true};
+    program p(1);
+    const auto x = p.input(rows * 64, 2, true);
+    (void)ops::multiply_rounded_pieces(p, s, x, {.in = 64, .out = 128, .trains = true, .pieces = 4});
+    const auto& o = p.at<wide_set>(p.operations() - 1);
+    return std::pair{o.forward_temporary.count(), o.backward_temporary.count()};
+  };
+  CHECK(tallest(8) == std::pair<std::int64_t, std::int64_t>{2 * 32'768 - 512, 2 * 32'768 - 512 - 16'384});
+  CHECK(tallest(800) == std::pair<std::int64_t, std::int64_t>{2 * 32'768 - 51'200, 0});
+  CHECK(tallest(2000) == std::pair<std::int64_t, std::int64_t>{0, 0});
+}
+
 }  // namespace test_fake_quantized

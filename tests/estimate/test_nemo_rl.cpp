@@ -109,4 +109,22 @@ TEST_CASE("what NeMo-RL's workers are not modelled with") {
   });
 }
 
+// grpo.py setup: the engine is there before the trainer, and finds the GPU as whoever else left it; verl's finds the trainer's context and what it holds.
+TEST_CASE("NeMo-RL's engine starts before its trainer") {
+  for (const std::int64_t taken : {0, 3}) {
+    const auto j = nemo(grpo, beside, R"(, "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8, "host_memory_gib": 2048, "taken_gib": )" + std::to_string(taken) + "}");
+    const auto s = settle(j);
+    const auto list = weights_of(s.model);
+    const auto alone = engine_memory_of(s.model, list, j.rollout, s.on->memory, taken * 1_GiB);
+    const moment resident(row::model_parameters, 5_GiB);
+    CHECK(detail::engine_beside_stage(s, list, resident).awake() == alone.awake());
+    CHECK(detail::engine_beside_stage(s, list, resident).cache == alone.cache);
+    auto other = j;
+    other.objective.code = method_code::verl;
+    other.rollout.trainer_moves = {};
+    const auto o = settle(other);
+    CHECK(detail::engine_beside_stage(o, list, resident).cache == engine_memory_of(o.model, list, other.rollout, o.on->memory, taken * 1_GiB + context_of(other, *o.on) + 5_GiB).cache);
+  }
+}
+
 }  // namespace test_nemo_rl_phases

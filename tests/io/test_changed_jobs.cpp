@@ -70,7 +70,7 @@ TEST_CASE("a job that says one thing otherwise is refused for it, or estimated")
     CHECK(estimate(again).device() == r.device());
     ++estimated;
   }
-  CHECK(refused > 350);
+  CHECK(refused > 450);
   CHECK(estimated > 400);
 }
 

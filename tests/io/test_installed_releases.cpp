@@ -84,10 +84,25 @@ TEST_CASE("releases that are pinned beside a configuration are those that train"
   CHECK(notes({zephyr, no_pins}, "setup.py: no release of transformers, trl, accelerate, verl, ms-swift or openrlhf is pinned there"));
   for (const std::string line : {"transformers==4.39.3", "transformers ~= 4.39.1 ; python_version > '3.8'", "transformers[torch]===4.39.0", "torch==2.1\n transformers == 4.39 # as of March"})
     CHECK(date_of({zephyr, {"requirements-dev.txt", line + "\n"}}) == 202403);
-  for (const std::string line : {"transformers>=4.39.3", "transformers~=4.39", "transformers==4.*", "transformers<4.40", "# transformers==4.39.3", "my-transformers==4.39.3", "transformers_stream==4.39.3"})
+  for (const std::string line : {"transformers>=4.39.3", "transformers~=4.39", "transformers==4.*", "transformers<4.40", "# transformers==4.39.3", "my-transformers==4.39.3", "xtransformers==4.39.3", "-transformers==4.39.3", "transformers_stream==4.39.3"})
     CHECK(date_of({zephyr, {"requirements.txt", line + "\n"}}) == 202506);
   CHECK(date_of({zephyr, {"pyproject.toml", "[project]\ndependencies = [\"transformers==4.39.3\"]\n"}}) == 202403);
   CHECK(notes({zephyr, {"requirements.txt", "transformers @ git+https://github.com/huggingface/transformers.git@831bc25d8fdb85768402f772cf65cc3d7872b211\n"}}, "transformers is installed from its source, and which release that is no file says"));
+}
+
+TEST_CASE("a program's name begins a text or stands behind what is no part of a name") {
+  const auto found = [](const std::string& text) {
+    io::draft d;
+    return io::detail::say_releases(d, text, "t");
+  };
+  CHECK(found("trl==0.9.6") == 1);
+  CHECK(found(" trl==0.9.6") == 1);
+  CHECK(found("\"trl==0.9.6\"") == 1);
+  CHECK(found("xtrl==0.9.6") == 0);
+  CHECK(found("a/trl==0.9.6") == 0);
+  CHECK(found("trl[peft]==0.9.6 transformers == 4.39.1 accelerate~=1.2.3") == 3);
+  CHECK(found("trl[peft==0.9.6") == 0);
+  CHECK(found("trl~=0.9") == 0);  // 0.10 as well
 }
 
 TEST_CASE("what a script installs before it trains is what trains") {

@@ -83,6 +83,18 @@ TEST_CASE("a SkyPilot task of torchtune's") {
   CHECK(!refusal_of({files[0]}).empty());  // the recipe says what trains
 }
 
+TEST_CASE("any of a SkyPilot task's own keys beside its command says that it is one") {
+  const std::string run = "run: |\n  torchrun --nproc_per_node 4 run_clm.py --model_name_or_path gpt2 --do_train --dataset_name x --output_dir o --bf16 True --per_device_train_batch_size 2 --block_size 512\n";
+  for (const std::string key : {"resources: {accelerators: H100:4}\n", "num_nodes: 1\n", "setup: pip install x\n", "file_mounts: {/a: b}\n"}) {
+    CAPTURE(key);
+    const auto why = refusal_of({{"task.yaml", key + run}});
+    CHECK(why == "");
+    if (why.empty()) CHECK(job_of({{"task.yaml", key + run}}).batch.micro == 2);
+  }
+  CHECK(holds(refusal_of({{"task.yaml", run}}), "task.yaml is not a file that is known here"));
+  CHECK(holds(refusal_of({{"task.yaml", "num_nodes: 1\nrun: [a]\n"}}), "task.yaml is not a file that is known here"));
+}
+
 TEST_CASE("what torchrun leaves open the operator says") {
   // training-operator, pytorch/envvar.go: PET_NNODES counts masters and workers, PET_NPROC_PER_NODE is spec.nprocPerNode, "auto" where nothing is said.
   const auto on = [](const imported::text& manifest) {

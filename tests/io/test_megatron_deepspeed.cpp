@@ -64,6 +64,7 @@ TEST_CASE("one expert is none") {
   // LumiOpen/Megatron-DeepSpeed examples_deepspeed/MoE/ds_pretrain_gpt_1.3B_dense.sh.
   const std::string dense = "--fp16 --moe-expert-parallel-size 1 --num-experts 1 --moe-loss-coeff 0.01 --moe-train-capacity-factor 1.0 --moe-eval-capacity-factor 1.0 --moe-min-capacity 4";
   CHECK(read(dense, fp16) == read("--fp16", fp16));
+  CHECK(imported::refusal_of({{"run.slurm", script("--fp16 --num-experts 1 1", fp16)}}).find("num-experts = ") != std::string::npos);  // a number for each stage of layers
   CHECK(imported::refusal_of({{"run.slurm", script("--fp16 --num-experts 128", fp16)}}).find("num-experts = 128 is not modelled by this version (experts are DeepSpeed's own here)") != std::string::npos);
 }
 

@@ -189,4 +189,15 @@ TEST_CASE("a deadline is a moment, or none") {
   CHECK_FALSE(later.share(0.5).passed());
 }
 
+// A bound of what is made counts what a block leaves from its first operation on, a tensor in pieces once for each of its blocks, and its input.
+TEST_CASE("what a block leaves is counted from its first operation on") {
+  program p(512);
+  const auto x = p.input(1024, 2, true), y = p.make(1024, 2), z = p.make(1024, 2), gone = p.make(1024, 2);
+  p.step(x.bit(), y.bit(), {.saves = y.bit()});
+  CHECK(detail::kept_by(p).value == 2);
+  p.step(y.bit(), z | gone, {.saves = z.bit(), .pieces = 4});
+  p.set_output(z);
+  CHECK(detail::kept_by(p).value == 6);
+}
+
 }  // namespace test_size

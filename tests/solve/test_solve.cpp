@@ -164,4 +164,17 @@ TEST_CASE("sentences") {
   CHECK(unknowns::find("batch.macro") == nullptr);
 }
 
+TEST_CASE("a sample's images take of its sequence what their towers make tokens of") {
+  auto j = job{.model = *models::find("llava-1.5-7b"), .hardware = {.gpu = gpus::h100_sxm_80gb}};
+  CHECK(detail::tokens_of_images(j) == 1);  // none are given
+  j.batch.images.count = 1;
+  CHECK(detail::tokens_of_images(j) == 576);
+  j.model.vision.patch = 1, j.model.vision.image = 4, j.model.vision.image_height = 4;
+  CHECK(detail::tokens_of_images(j) == 16);  // a patch of one pixel is one
+  j.model.vision.patch = 0;
+  CHECK(detail::tokens_of_images(j) == 1);
+  j.model.vision.patch = 5;
+  CHECK(detail::tokens_of_images(j) == 1);  // none fits
+}
+
 }  // namespace test_solve
