@@ -112,7 +112,8 @@ TEST_CASE("what NeMo-RL's workers are not modelled with") {
 // grpo.py setup: the engine is there before the trainer, and finds the GPU as whoever else left it; verl's finds the trainer's context and what it holds.
 TEST_CASE("NeMo-RL's engine starts before its trainer") {
   for (const std::int64_t taken : {0, 3}) {
-    const auto j = nemo(grpo, beside, R"(, "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8, "host_memory_gib": 2048, "taken_gib": )" + std::to_string(taken) + "}");
+    auto j = nemo(grpo, beside);
+    j.hardware.taken = taken * 1_GiB;
     const auto s = settle(j);
     const auto list = weights_of(s.model);
     const auto alone = engine_memory_of(s.model, list, j.rollout, s.on->memory, taken * 1_GiB);
