@@ -109,22 +109,25 @@ TEST_CASE("what NeMo-RL's workers are not modelled with") {
   });
 }
 
-// grpo.py setup: the engine is there before the trainer, and finds the GPU as whoever else left it; verl's finds the trainer's context and what it holds.
+// grpo.py setup: the engine is there before the trainer, and finds the GPU as whoever else left it; verl's finds the trainer's context and what it holds. An engine whose share
+// is of what is left has so much less for keys and values.
 TEST_CASE("NeMo-RL's engine starts before its trainer") {
-  for (const std::int64_t taken : {0, 3}) {
-    auto j = nemo(grpo, beside);
-    j.hardware.taken = taken * 1_GiB;
-    const auto s = settle(j);
-    const auto list = weights_of(s.model);
-    const auto alone = engine_memory_of(s.model, list, j.rollout, s.on->memory, taken * 1_GiB);
-    const moment resident(row::model_parameters, 5_GiB);
-    CHECK(detail::engine_beside_stage(s, list, resident).awake() == alone.awake());
-    CHECK(detail::engine_beside_stage(s, list, resident).cache == alone.cache);
-    auto other = j;
-    other.objective.code = method_code::verl;
-    other.rollout.trainer_moves = {};
-    const auto o = settle(other);
-    CHECK(detail::engine_beside_stage(o, list, resident).cache == engine_memory_of(o.model, list, other.rollout, o.on->memory, taken * 1_GiB + context_of(other, *o.on) + 5_GiB).cache);
+  auto j = nemo(grpo, beside);
+  const auto s = settle(j);
+  const auto list = weights_of(s.model);
+  j.rollout.engine = engine_kind::sglang;
+  j.rollout.share = {.per_million = 800'000};
+  j.rollout.trainer_moves = {};  // all stays where it is
+  const auto cache = [&](bytes parameters) { return detail::engine_beside_stage(s, list, moment(row::model_parameters, parameters)).cache; };
+  const auto alone = [&](bytes held) { return engine_memory_of(s.model, list, j.rollout, s.on->memory, held).cache; };
+  for (const auto taken : {bytes{0}, 3_GiB}) {
+    j.hardware.taken = taken;
+    for (const auto parameters : {bytes{0}, 5_GiB}) {
+      j.objective.code = method_code::nemo_rl;
+      CHECK(cache(parameters) == alone(taken));
+      j.objective.code = method_code::verl;
+      CHECK(cache(parameters) == alone(taken + context_of(j, *s.on) + parameters));
+    }
   }
 }
 

@@ -48,17 +48,19 @@ inline bool read_substitutions(std::string_view text, std::vector<shell_edit>& e
 inline shell_sed sed_of(const std::vector<shell_word>& words) {
   shell_sed r;
   bool expressed = false;
-  const auto express = [&](const shell_word& w) { expressed = true, r.plain = read_substitutions(w.text, r.edits) && r.plain; };
+  const auto express = [&](std::string_view said) { expressed = true, r.plain = read_substitutions(said, r.edits) && r.plain; };
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto& w = words[i].text;
     if (w == "-e" || w == "--expression") {
-      if (++i < words.size()) express(words[i]);
-    } else if (w.starts_with("-i") || w == "--in-place") {
+      if (++i < words.size()) express(words[i].text);
+    } else if (w.starts_with("-e") || w.starts_with("--expression=")) {
+      express(std::string_view{w}.substr(w[1] == 'e' ? 2 : w.find('=') + 1));
+    } else if (w.starts_with("-i") || w == "--in-place" || w.starts_with("--in-place=")) {  // what stands behind it is the end of a copy's name
       r.in_place = true;
     } else if (w.starts_with("-") && w.size() > 1) {
       r.plain = false;
     } else if (!w.empty() && !expressed) {
-      express(words[i]);
+      express(w);
     } else if (!w.empty()) {
       r.plain = r.plain && r.file.empty();
       r.file = words[i].shown();

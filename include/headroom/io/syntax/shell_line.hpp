@@ -74,7 +74,11 @@ class shell_written_files {
     const auto& name = c.words[0].text;
     const auto target = [&] { return line.target ? line.target->shown() : std::string{}; };
     if (name == "cat" && c.words.size() == 2 && line.apart && !line.target) return piped_ = shell_file{.line = c.words[0].line, .from = c.words[1].shown()}, true;
-    if (name == "cp" && c.words.size() == 3) return make({.path = c.words[2].shown(), .line = c.words[0].line, .from = c.words[1].shown()}), false;
+    if (name == "cp" || name == "mv") {
+      const std::size_t from = c.words.size() > 3 && c.words[1].text == "-f" ? 2 : 1;
+      if (c.words.size() == from + 2) make({.path = c.words[from + 1].shown(), .line = c.words[0].line, .from = c.words[from].shown()});
+      return false;
+    }
     if (name == "tee" && c.words.size() == 2 && piped) {
       piped->path = c.words[1].shown();
       return make(std::move(*piped)), true;
@@ -105,7 +109,7 @@ class shell_written_files {
   }
   void write(const shell_word& target, std::string text, int line, bool appends) {
     const auto path = target.shown();
-    auto it = std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& f) { return f.path == path; });
+    auto it = named(path);
     const bool sure = flow_->runs() == certainty::yes;
     c_->spend(text.size());
     if (it == script_->files.end()) {
@@ -121,13 +125,20 @@ class shell_written_files {
   }
 
  private:
+  /// The one of a path: ./FILE is FILE.
+  [[nodiscard]] std::vector<shell_file>::iterator named(std::string_view path) {
+    const auto bare = [](std::string_view p) {
+      while (p.starts_with("./")) p.remove_prefix(2);
+      return p;
+    };
+    return std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& g) { return bare(g.path) == bare(path); });
+  }
   /// A configuration made of another one. What the script wrote itself is changed here and now.
   void make(shell_file f) {
     const auto end = f.path.substr(std::min(f.path.rfind('.'), f.path.size()));
     if (end != ".json" && end != ".yaml" && end != ".yml" && end != ".toml") return;
     f.sure = flow_->runs() == certainty::yes;
     for (const auto& e : f.edits) c_->spend(e.word.size() + e.by.size());
-    const auto named = [&](const std::string& path) { return std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& g) { return g.path == path; }); };
     if (const auto first = named(f.from); first != script_->files.end()) {
       c_->spend(first->text.size());
       if (first->from.empty()) f.text = edited(first->text, f.edits, c_->source + ":" + std::to_string(c_->line)), f.from.clear();
