@@ -60,6 +60,23 @@ TEST_CASE("DeepSpeed's launcher before pretrain_gpt.py without --deepspeed") {
   CHECK(imported::job_of({{"run.sh", "torchrun --nproc_per_node 4" + run.substr(22)}}).parallel.tensor == 4);
 }
 
+// bigscience-workshop/bigscience train/tr9-glu: a gate as wide as the MLP, of its fork's own three operations.
+TEST_CASE("a gated activation of BLOOM's fork") {
+  const std::string rest = "--fp16 --embed-layernorm --sync-tp-duplicated-parameters ";
+  const auto plain = read(rest, fp16), gated = read(rest + "--no-bias-gelu-fusion --glu-activation swiglu", fp16), narrow = read(rest + "--no-bias-gelu-fusion --glu-activation swiglu --ffn-hidden-size 4096", fp16);
+  CHECK(plain.model.mlp == mlp_kind::plain);
+  CHECK(gated.model.mlp == mlp_kind::gated);
+  CHECK(gated.model.activation == activation_kind::silu);
+  CHECK(gated.model.ffn == 4 * 14336);
+  CHECK(narrow.model.ffn == 4096);
+  CHECK(gated.framework.mlp.writes_out_glu);
+  // A layer more wide by a matrix and its bias: hidden × 4 hidden.
+  CHECK((count(gated.model).total - count(plain.model).total).count() == 70 * (std::int64_t{14336} * 4 * 14336 + 4 * 14336));
+  const auto refused = [&](const std::string& more) { return imported::refusal_of({{"run.slurm", script(rest + more, fp16)}}); };
+  CHECK(refused("--glu-activation swiglu").find("stops where glu-activation stands without no-bias-gelu-fusion") != std::string::npos);
+  CHECK(refused("--no-bias-gelu-fusion --glu-activation geglu").find("glu-activation = \"geglu\" is not modelled") != std::string::npos);
+}
+
 TEST_CASE("one expert is none") {
   // LumiOpen/Megatron-DeepSpeed examples_deepspeed/MoE/ds_pretrain_gpt_1.3B_dense.sh.
   const std::string dense = "--fp16 --moe-expert-parallel-size 1 --num-experts 1 --moe-loss-coeff 0.01 --moe-train-capacity-factor 1.0 --moe-eval-capacity-factor 1.0 --moe-min-capacity 4";

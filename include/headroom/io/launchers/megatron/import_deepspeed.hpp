@@ -37,6 +37,7 @@ class megatron_fork {
     d_->framework_is("megatron-deepspeed", from_.source);
     for (const auto name : words_between_bars(bigscience_arguments))
       if (given(from_.root, name) && !d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", from_.place(std::string{name}));
+    if (given(from_.root, "eval-only")) fail("headroom: " + from_.place("eval-only") + ": eval-only evaluates, and starts no training: take it out for the training that it belongs to");
     masks();
     engine_alone();
     const auto place = from_.place("deepspeed_config");
@@ -48,6 +49,7 @@ class megatron_fork {
     experts();
     partition();
     if (from_.root.erase("embed-layernorm") > 0) d_->say({"model", "embedding_norm"}, true, from_.place("embed-layernorm"));
+    glu();
     heads();
     flash();
     // Megatron-LM's arguments of that time.
@@ -113,6 +115,21 @@ class megatron_fork {
     for (const auto* name : {"account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"}) {
       from_.root[name] = true;
       from_.lines[name] = from_.lines["pp-partition-method"];
+    }
+  }
+  /// A gate beside the MLP's first matrix, as wide as ffn-hidden-size says or four times the hidden size, as without one; of BLOOM's fork swiglu is read
+  /// (megatron/model/glu_activations.py: a chunk, the function and a product; megatron/arguments.py, parse_args).
+  void glu() {
+    const auto place = from_.place("glu-activation");
+    const auto kind = word("glu-activation");
+    if (kind.empty()) return;
+    if (kind != "swiglu") return d_->unmodelled_key("glu-activation", kind, place);
+    if (!given(from_.root, "no-bias-gelu-fusion")) fail("headroom: " + place + ": Megatron-DeepSpeed stops where glu-activation stands without no-bias-gelu-fusion: add it");
+    from_.root["swiglu"] = true;
+    from_.lines["swiglu"] = from_.lines["glu-activation"];
+    if (const auto hidden = from_.root.find("hidden-size"); hidden != from_.root.end() && !from_.root.contains("ffn-hidden-size")) {
+      from_.root["ffn-hidden-size"] = checked::mul(4, count_at(*hidden, "hidden-size", 1, std::int64_t{1} << 31));
+      from_.lines["ffn-hidden-size"] = from_.lines["hidden-size"];
     }
   }
   void heads() {

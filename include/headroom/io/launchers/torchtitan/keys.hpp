@@ -46,7 +46,7 @@ inline constexpr auto torchtitan_passed = std::to_array<passed_key>({
     {"parallelism.expert_parallel_comm_backend", "standard"}, {"checkpoint.enable", "*"}, {"checkpoint.enable_ft_dataloader_checkpoints", "*"},
     {"checkpoint.folder", "*"}, {"checkpoint.interval", "*"}, {"checkpoint.initial_load_path", "*"}, {"checkpoint.initial_load_model_only", "*"},
     {"checkpoint.initial_load_in_hf", "*"}, {"checkpoint.initial_load_in_hf_quantized", "*"}, {"checkpoint.last_save_model_only", "*"},
-    {"checkpoint.last_save_in_hf", "*"}, {"checkpoint.export_dtype", "*"}, {"checkpoint.async_mode", "disabled"}, {"checkpoint.keep_latest_k", "*"},
+    {"checkpoint.last_save_in_hf", "*"}, {"checkpoint.export_dtype", "*"}, {"checkpoint.async_mode", "disabled|async"}, {"checkpoint.keep_latest_k", "*"},
     {"checkpoint.load_step", "*"}, {"checkpoint.exclude_from_loading", "*"}, {"checkpoint.enable_first_step_checkpoint", "*"},
     {"checkpoint.create_seed_checkpoint", "false"}, {"checkpoint.load_only", "*"},
     {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", "[\"moe.router.gate\"]"}, {"activation_checkpoint.early_stop", "false"},
