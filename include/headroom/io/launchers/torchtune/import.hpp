@@ -123,30 +123,30 @@ class torchtune_config {
   }
   void checkpoints() {
     const bool on = k_.on("enable_activation_checkpointing"), offloads = k_.on("enable_activation_offloading");
-    d_->replace("recompute", on ? "full" : "none", k_.place("enable_activation_checkpointing"));
-    if (const auto mode = k_.word("ac_mode"); !mode.empty()) some_layers(mode, on);
+    if (const auto mode = k_.word("ac_mode"); mode.empty() || !some_layers(mode, on)) d_->replace("recompute", on ? "full" : "none", k_.place("enable_activation_checkpointing"));
     if (offloads && !on) fail("headroom: " + k_.place("enable_activation_offloading") + ": torchtune asks for enable_activation_checkpointing beside enable_activation_offloading");
     if (offloads) d_->say({"offload", "activations"}, "cpu", k_.place("enable_activation_offloading"));
   }
   /// ac_mode beside enable_activation_checkpointing switches both off (recipes/full_finetune_distributed.py setup_model); recipes of adapters and of one
-  /// device do not read it. "selective": every n-th layer whole (training/activations.py checkpoint_wrapper).
-  void some_layers(const std::string& mode, bool on) {
+  /// device do not read it. "selective": every n-th layer whole (training/activations.py checkpoint_wrapper). False: it says nothing.
+  bool some_layers(const std::string& mode, bool on) {
     const auto place = k_.place("ac_mode");
-    if (adapted_ || alone()) return d_->notes.push_back(place + ": ac_mode has no effect: recipes of adapters and of one device do not read it");
+    if (adapted_ || alone()) return d_->notes.push_back(place + ": ac_mode has no effect: recipes of adapters and of one device do not read it"), false;
     if (on) fail("headroom: " + place + ": ac_mode beside enable_activation_checkpointing makes torchtune checkpoint no layer at all: take one of them out");
-    if (mode == "full") return d_->replace("recompute", "full", place);
-    if (mode == "none") return;
+    if (mode == "full") return d_->replace("recompute", "full", place), true;
+    if (mode == "none") return false;
     if (mode != "selective") wrong_value("ac_mode", "\"none\", \"full\" or \"selective\"", mode);
     const auto every = k_.number("ac_option", 0);
     const auto layers = model_of(*d_).layers;
     if (every == 0) fail("headroom: " + place + ": ac_mode selective needs ac_option, a number of layers, where torchtune ends: every so many-th layer is checkpointed");
     if (layers == 0) fail("headroom: " + place + ": ac_mode selective checkpoints a part of the layers, whose number is not known: add --model NAME");
-    if (layers < every) return;
+    if (layers < every) return false;
     d_->replace("recompute", {{"mode", "full"}, {"method", "block"}, {"layers", layers / every}}, place);
-    if (every == 1) return;
-    const std::string what = "every " + std::to_string(every) + "th layer is checkpointed, and predicted as if these were the first ones: what one layer keeps may come on top";
+    if (every == 1) return true;
+    const std::string what = "one layer of each " + std::to_string(every) + " is checkpointed, and predicted as if these were the first ones: what one layer keeps may come on top";
     d_->notes.push_back(place + ": " + what);
     d_->assumed.push_back(what);
+    return true;
   }
   /// Distributed recipes validate without a graph: as many samples at once as train, or fewer, take less than a step (full_finetune_distributed.py, validate).
   void validation() {
