@@ -192,7 +192,7 @@ TEST_CASE("GRPO and RLOO: who generates, and how much") {
 }
 
 TEST_CASE("what changes memory and is not modelled is refused by name") {
-  for (const auto* more : {"--sync_ref_model", "--use_weighting", "--activation_offloading", "--use_liger_kernel", "--rpo_alpha 1.0", "--reference_free", "--use_logits_to_keep", "--loss_type sft", "--ref_model_init_kwargs {}x"}) {
+  for (const auto* more : {"--sync_ref_model", "--use_weighting", "--activation_offloading", "--use_liger_kernel", "--rpo_alpha 1.0", "--reference_free", "--use_logits_to_keep", "--ref_model_init_kwargs {}x"}) {
     CAPTURE(more);
     const auto why = refused(dpo + " " + more);
     CHECK_MESSAGE((holds(why, "is not modelled by this version") && holds(why, std::string{more}.substr(2, std::string_view{more}.find(' ') - 2))), why);
