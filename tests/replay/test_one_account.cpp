@@ -142,6 +142,7 @@ TEST_CASE("… of towers before a text, frozen, trained and with adapters") {
             const auto a = both(j, 0);
             ++seen;
             same += a.counted == a.asked;
+            CAPTURE(a.counted.count()); CAPTURE(a.asked.count());
             CHECK(a.apart() <= a.counted / 200);
           }
   MESSAGE(same, " of ", seen, " the same to the byte");

@@ -49,8 +49,10 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   if (!r.has_gradient) return r;
 
   const auto &front_back = front.backward, &back_back = back.backward;
+  const auto whole = front_back.made + back_back.made + (layers_flow ? n * run.made : bytes{0});
+  r.caches = whole > bytes{0};
   auto own = run.saved;
-  if (recomputes && sc.autocast) {
+  if (recomputes && sc.autocast && r.caches) {
     own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
     live.add(row::gathered_parameters, -live.rows[row::gathered_parameters]);
   } else {
@@ -73,7 +75,6 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
     r.backward.rise_to(front_back.peak, live);
     live.add(row::gradients, grows ? front_back.weight_gradients : bytes{0});
   }
-  const auto whole = front_back.made + back_back.made + (layers_flow ? n * run.made : bytes{0});
   r.gradients = w.gradients_at_load || s.optimizer.in_backward ? bytes{0} : w.path == gradient_path::grows ? whole : layers_flow ? shard : bytes{0};
   if (w.path == gradient_path::unit && sums_whole_gradients(*s.source)) r.summed = whole;
   return r;

@@ -20,7 +20,8 @@ struct prelude {
   bytes gradients{};        ///< of its weights, as the optimizer finds them; 0 where they lie in buffers that hold the main stack's, too
   bytes summed{};           ///< … whole, while micro-batches add them up and the last reduces them (FSDP's no_sync)
   bytes checkpoints{};      ///< of its layers, in host memory
-  bool has_gradient{};      ///< something in it trains
+  bool has_gradient{};      ///< something in it trains, or is asked for a gradient
+  bool caches{};            ///< weights in it train, whose copies autocast keeps to the end of the forward
 };
 
 namespace detail {

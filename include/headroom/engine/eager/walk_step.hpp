@@ -21,7 +21,7 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
   accumulates_ = accumulate;
   sums_out_of_place_ = detail::sums_tied_apart(sc);
   first_layer_ = f.here.first;
-  if (f.before != nullptr && sc.autocast) cached_beside_ = f.before->saved.rows[row::gathered_parameters];
+  if (f.before != nullptr && sc.autocast && f.before->caches) cached_beside_ = f.before->saved.rows[row::gathered_parameters];
   const auto outside = trained_modules(j, -1);
   bool flows = sc.memory_has_gradient && s.model.encoder.layers == 0;  // cross-attention brings an encoder's
   bytes leaf{0};
