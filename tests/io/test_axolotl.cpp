@@ -70,7 +70,7 @@ TEST_CASE("samples: packed into one row, or padded to the longest") {
   CHECK(yaml(whole + "batch_flattening: true\n").batch == batch{.micro = 1, .sequence = 2000, .packed = true});
   CHECK(yaml(whole + "batch_size: 6\n").batch.accumulation == 3);
   CHECK(holds(draft_of({{"axo.yaml", whole}}).notes.at(0), "axo.yaml:3: samples are padded to the longest of their micro-batch"));
-  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\neager_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\n"), "axo.yaml:3: sample_packing = true is not modelled"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\neager_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\nlora_target_linear: true\n"), "axo.yaml:3: sample_packing = true is not modelled"));
 }
 
 TEST_CASE("data that come as they are read are packed into one row, by whichever kernel") {

@@ -125,7 +125,7 @@ TEST_CASE("Llama 4 has no flash attention, and its experts made linear are not m
   const std::string scout = "base_model: axolotl-quants/Llama-4-Scout-17B-16E-Linearized-bnb-nf4-bf16\nmodel_type: Llama4ForConditionalGeneration\nmicro_batch_size: 1\nadapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_mlp_kernel: false\n";
   CHECK(holds(why(scout + "attn_implementation: flash_attention_2\n"), "axo.yaml:8: transformers has no flash attention for Llama 4"));
   CHECK(holds(why(scout + "flash_attention: true\n"), "transformers has no flash attention for Llama 4"));
-  CHECK(holds(why(scout + "llama4_linearized_experts: true\nattn_implementation: sdpa\n"), "llama4_linearized_experts = true"));
+  CHECK(holds(why(scout + "llama4_linearized_experts: true\nattn_implementation: sdpa\nlora_target_linear: true\n"), "llama4_linearized_experts = true"));
   CHECK(holds(why(scout + "attn_implementation: flex_attention\n"), "attn_implementation = \"flex_attention\""));
   CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmodel_type: Llama4ForConditionalGeneration\nmicro_batch_size: 1\n"), "model_type = "));
 }

@@ -101,7 +101,7 @@ TEST_CASE("models whose attention axolotl's kernels for adapters do not find, wh
     CHECK_MESSAGE(holds(why("base_model: " + model + "\n" + on), end), model);
     CHECK_MESSAGE(!holds(why("base_model: " + model + "\n" + on + "lora_mlp_kernel: false\n"), end), model);
   }
-  CHECK(holds(why("base_model: meta-llama/Llama-4-Scout-17B-16E\nmicro_batch_size: 1\nsequence_len: 64\nattn_implementation: sdpa\nadapter: lora\nlora_r: 8\nlora_o_kernel: true\n"), "axo.yaml:7: axolotl's kernels for adapters do not find this model's attention"));
+  CHECK(holds(why("base_model: meta-llama/Llama-4-Scout-17B-16E\nmicro_batch_size: 1\nsequence_len: 64\nattn_implementation: sdpa\nadapter: lora\nlora_r: 8\nlora_o_kernel: true\nlora_target_linear: true\n"), "axo.yaml:7: axolotl's kernels for adapters do not find this model's attention"));
 }
 
 // loaders/patch_manager.py, _apply_model_specific_patches: patch_gemma4_fused_attn, whatever is said.

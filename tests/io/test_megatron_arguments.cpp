@@ -202,8 +202,8 @@ TEST_CASE("what matters by the sizes beside it") {
   const std::string local = "--transformer-impl local --bf16 --attention-softmax-in-fp32 ";
   CHECK(refusal_of(local).empty());
   refused_by_name("attention-softmax-in-fp32", local + "--num-attention-heads 2");  // the fused kernel takes four rows at a time
-  CHECK(refusal_of(local + "--attention-backend flash --seq-length 8192").empty());
-  CHECK(refusal_of("--bf16 --attention-softmax-in-fp32 --seq-length 8192").empty());
+  CHECK(refusal_of(local + "--attention-backend flash --seq-length 8192 --max-position-embeddings 8192").empty());
+  CHECK(refusal_of("--bf16 --attention-softmax-in-fp32 --seq-length 8192 --max-position-embeddings 8192").empty());
   refused_by_name("use-nccl-ub", "--use-nccl-ub");
   refused_by_name("transformer-impl", "--transformer-impl inference_optimized");
 }

@@ -55,7 +55,9 @@ inline draft said_by(const draft& d) {
 }
 /// Errors: job_error where what was cut off a launch would make it another job. `assigned`: the rest may be the shell's own assignment, which the program cannot read.
 inline void check_cut(draft& d, launch& reader, const shell_command& c, const shell_command& rest, const std::string& source, bool assigned = false) {
-  const auto before = d;
+  auto before = d;
+  const bool gathers = before.refused.gathers;
+  before.refused.gathers = d.refused.gathers = false;  // a key that is not known decides here
   bool same = false;
   auto whole = c;
   whole.words.insert(whole.words.end(), rest.words.begin(), rest.words.end());
@@ -69,6 +71,7 @@ inline void check_cut(draft& d, launch& reader, const shell_command& c, const sh
     same = assigned;
   }
   d = before;
+  d.refused.gathers = gathers;
   if (!same)
     fail("headroom: " + source + ":" + std::to_string(rest.words[0].line) + ": " + in_quotes(rest.words[0].shown()) + " begins a command of its own, and is no argument of the launch in line " + std::to_string(c.words[0].line) +
          ": the line before it ends without a backslash, or is a comment; join them, or take the rest out");

@@ -29,6 +29,7 @@ inline std::string either_of(std::string_view names) {
   return all;
 }
 
+/// What the program's own parser ends at: others that build its layers from a configuration do not call it.
 /// Errors: job_error for what the program does not start with. `today`: it is the newest release.
 inline void refuse_contradictions(const named_values& v, bool today) {
   const auto ends = [&](std::string_view key, const std::string& why) { fail("headroom: " + v.place(key) + ": Megatron-LM ends at " + std::string{key} + " " + why); };

@@ -14,12 +14,12 @@ namespace detail {
 
 class megatron_arguments {
  public:
-  /// `date`: yyyymm of the program, 0: today's.
-  megatron_arguments(draft& d, const document& from, std::int32_t date, megatron_program program) : d_(&d), v_(from, most, true), date_(date), program_(program), rules_(d, v_, date, program) {}
+  /// `date`: yyyymm of the program, 0: today's. `validates`: the program's own parser has read them.
+  megatron_arguments(draft& d, const document& from, std::int32_t date, megatron_program program, bool validates = true) : d_(&d), v_(from, most, true), date_(date), program_(program), validates_(validates), rules_(d, v_, date, program) {}
 
   void import() {
     rules_.refuse();
-    refuse_contradictions(v_, date_ == 0);
+    if (validates_) refuse_contradictions(v_, date_ == 0);
     megatron_shape{*d_, v_, date_, program_}.read();
     parallel();
     training();
@@ -195,18 +195,20 @@ class megatron_arguments {
   named_values v_;
   std::int32_t date_;
   megatron_program program_;
+  bool validates_;
   megatron_rules rules_;
 };
 
 }  // namespace detail
 
-inline void import_megatron(draft& d, const document& from, megatron_program program = megatron_program::gpt) {
+/// `validates`: Megatron-LM's own parser reads them; others that build its layers from a configuration do not call it.
+inline void import_megatron(draft& d, const document& from, megatron_program program = megatron_program::gpt, bool validates = true) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("Megatron's arguments", "an object", from.root);
     d.framework_is("megatron", from.source);
     const auto date = detail::megatron_date(d, from);
     const auto now = detail::in_todays_words(from);
-    with_places(now, [&] { detail::megatron_arguments{d, now, date, program}.import(); });
+    with_places(now, [&] { detail::megatron_arguments{d, now, date, program, validates}.import(); });
   });
 }
 

@@ -30,7 +30,7 @@ class bridge_run {
     model();
     arguments();
     d_->say({"environment", "allocator", "expandable_segments"}, true, place_);  // recipes/utils/environment_utils.py COMMON_RECIPE_ENV_VARS
-    import_megatron(*d_, to_);
+    import_megatron(*d_, to_, megatron_program::gpt, false);
   }
 
  private:

@@ -44,7 +44,7 @@ class nemo_megatron {
     kernels();
     update();
     read_nemo_allocator(*d_, *k_, at("env_vars.PYTORCH_CUDA_ALLOC_CONF"));
-    import_megatron(*d_, to_);
+    import_megatron(*d_, to_, megatron_program::gpt, false);
   }
 
  private:

@@ -104,7 +104,7 @@ class swift_megatron {
     set(sixteen ? "fp16" : "bf16", true, v_.has("fp16") || !half ? "fp16" : "torch_dtype");
     rest();
     const auto adapter = adapters(m);
-    import_megatron(*d_, to_);
+    import_megatron(*d_, to_, megatron_program::gpt, false);
     d_->say({"framework", "version"}, "Megatron-SWIFT", v_.source());
     if (sees) images_over_megatron(*d_, m, pixels, v_.place("model_kwargs"), v_.place("model"));
     if (!adapter.is_null()) d_->replace("adapter", adapter, v_.place("lora_rank"));

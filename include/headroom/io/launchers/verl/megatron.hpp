@@ -43,7 +43,7 @@ class verl_megatron {
     update();
     for (const auto& [theirs, megatron] : {std::pair{"gradient_accumulation_fusion", "no-gradient-accumulation-fusion"}, {"apply_rope_fusion", "no-rope-fusion"}})
       if (!fused_[theirs]) set(megatron, true);
-    import_megatron(*d_, to_);
+    import_megatron(*d_, to_, megatron_program::gpt, false);
   }
 
  private:
