@@ -45,7 +45,8 @@ inline void refuse_contradictions(const named_values& v, bool today) {
   if (given(v.all(), "squared-relu|quick-geglu") && given(v.all(), "swiglu")) ends("swiglu", "beside another activation (" + std::string{given(v.all(), "squared-relu") ? "squared-relu" : "quick-geglu"} + "): take one of them out");
   const auto granularity = v.word_now("recompute-granularity");
   if (granularity == "selective" && v.has("recompute-method")) ends("recompute-method", "beside recompute-granularity selective, which recompute-modules says more of: take it out");
-  if (granularity == "full" && v.has("recompute-method") && (v.has("recompute-num-layers") ? number("recompute-num-layers") < 1 : today))
+  const auto layers = v.all().find("recompute-num-layers");
+  if (granularity == "full" && v.has("recompute-method") && (layers != v.all().end() ? layers->is_number_integer() && layers->get<std::int64_t>() < 1 : today))
     ends("recompute-granularity", "full without a recompute-num-layers of at least 1: say how many layers a method takes at once, or of each stage");
   const auto hidden = number("hidden-size"), heads = number("num-attention-heads"), tokens = number("seq-length"), context = number("context-parallel-size"), most = number("max-position-embeddings");
   if (heads > 0 && hidden % heads != 0 && !v.has("kv-channels")) ends("hidden-size", std::to_string(hidden) + ", which num-attention-heads, " + std::to_string(heads) + ", do not divide, without kv-channels");
