@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What bisection finds, against trying every value; and that the answer fits while the next does not.
 #include <headroom/headroom.hpp>
+#include <headroom/model/zoo.hpp>
 
 #include "both.hpp"
 
