@@ -12,9 +12,9 @@ import pathlib
 import subprocess
 import sys
 
-# Floors only rise: set them to what a full run reaches (98.0 and 87.9 % in 2026-11). The aim is 95 % of the branches.
-LINES = 97.5
-BRANCHES = 87.0
+# Floors only rise: set them to what a full run reaches (98.3 and 90.4 % in 2026-11). The aim is 95 % of the branches.
+LINES = 98.0
+BRANCHES = 90.0
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
