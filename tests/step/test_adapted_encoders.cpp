@@ -82,6 +82,8 @@ TEST_CASE("what is not modelled of them is refused") {
   constexpr auto sentence = "adapters of encoder-decoder models are modelled as LoRA beside weights of 16 or 32 bits that lie whole on each GPU";
   CHECK(why([](job&) {}).empty());
   CHECK(why([](job& j) { j.hardware.gpus_per_node = 8; }).empty());
+  for (const auto stack : {module::encoder, module::cross_attention})
+    CHECK(why([&](job& j) { j.adapter.targets = {module::q_proj, stack}; }).find("adapter.targets must name matrices of a layer") != std::string::npos);
   CHECK(why([](job& j) { j.adapter.kind = adapter_kind::dora; }).find(sentence) != std::string::npos);
   CHECK(why([](job& j) { j.adapter.base = formats::nf4; }).find(sentence) != std::string::npos);
   CHECK(why([](job& j) { j.adapter.modules_to_save = {module::head}; }).find(sentence) != std::string::npos);

@@ -89,6 +89,8 @@ constexpr objection check_norms_and_ends(const job& j, const auto& no) {
     return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
   if (j.adapter.active() && m.encoder.layers > 0 && (j.adapter.kind != adapter_kind::lora || j.adapter.base.quantised() || !j.adapter.modules_to_save.empty() || j.sharding.kind != sharding_kind::none))
     return no("headroom: adapters of encoder-decoder models are modelled as LoRA beside weights of 16 or 32 bits that lie whole on each GPU (adapter.kind lora, no adapter.base of fewer bits, no adapter.modules_to_save, no sharding), by this version; adapter.rank", j.adapter.rank);
+  if (constexpr module_set whole{module::encoder, module::cross_attention}; j.adapter.active() && m.encoder.layers > 0 && (j.adapter.targets.bits & whole.bits) != 0)
+    return no("headroom: adapter.targets must name matrices of a layer, as q_proj, which stands for those of both stacks and between them, and neither encoder nor cross_attention; model", m.label);
   if (m.encoder.layers > 0 && m.position == position_kind::relative && f.label == "hf-trainer" && j.precision.untrained() == formats::fp16)
     return no("headroom: of a T5 that is loaded in fp16 transformers keeps each layer's wo in fp32 (modeling_t5.py _keep_in_fp32_modules), which is not modelled by this version: precision must be bf16, fp32, or either under autocast; model", m.label);
   const bool bert = f.modules.megatron() && m.bidirectional && !m.norm_after && m.head == head_kind::masked_language;  // engine/tensor_parallel/limits.hpp
